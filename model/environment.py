@@ -1,0 +1,270 @@
+"""The environment's moves: what clients, links and brokers do, each while its budget lasts and its guard holds (semantics section 3).
+
+A move is claimed in the budget first: one of the scenario's own is due once, after those that it follows; a free one costs one of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations, permutations
+from typing import cast
+
+from roamcheck.spec.messages import BrokerId, EventId, FilterId, Message, Pub, PublisherId, SubscriberId
+from roamcheck.spec.state import Broker, Publisher, Subscriber
+
+from .interface import Disabled, Effect, Footprint, Kind, Step, Value, Word
+from .overlay_moves import Arguments, Claim, crash, link_down, merge, migrate
+from .scenario import Move
+from .world import Budget, Words, World, converse, lose_link, receive
+
+
+
+def environment_steps(w: World) -> Iterator[Step]:
+    """The scenario's moves in their order, then the free ones."""
+    for move in w.scenario.moves:
+        yield replace(scenario_step(w, move), only_when_quiescent=move.when == "quiescent")
+    yield from free_steps(w)
+
+
+def due(move: Move) -> Claim:
+    """A move of the scenario fires once, after those that it follows."""
+
+    def claim(budget: Budget) -> Budget | Disabled:
+        if move.id in budget.fired:
+            return Disabled(f"{move.id} has not fired yet")
+        missing = [before for before in move.after if before not in budget.fired]
+        if missing:
+            return Disabled(f"{move.id} comes after {', '.join(missing)}")
+        return replace(budget, fired=tuple(sorted((*budget.fired, move.id))))
+
+    return claim
+
+
+def costs(name: str) -> Claim:
+    """A free move costs one of its kind."""
+
+    def claim(budget: Budget) -> Budget | Disabled:
+        return budget.spend(name) if budget.remaining(name) else Disabled(f"free {name} remain")
+
+    return claim
+
+
+def scenario_step(w: World, move: Move) -> Step:
+    """The step of one of the scenario's own moves."""
+    claim, more = due(move), (("move", move.id),)
+    s, p, to = cast(SubscriberId, move.subscriber), cast(PublisherId, move.publisher), cast(BrokerId, move.to)
+    match move.do:
+        case "publish":
+            return publish(w, cast(EventId, move.event), claim, more)
+        case "subscribe" | "unsubscribe":
+            return change_filter(w, move.do, s, cast(FilterId, move.filter), claim, more)
+        case "attach":
+            return attach(w, s, to, claim, more) if s else attach_publisher(w, p, to, claim, more)
+        case "detach":
+            return detach(w, s, claim, more) if s else detach_publisher(w, p, claim, more)
+        case "link-down":
+            u, v = cast(tuple[BrokerId, BrokerId], move.link)
+            return link_down(w, u, v, claim, more)
+        case "migrate":
+            return migrate(w, cast(BrokerId, move.broker), to, claim, more)
+        case "merge":
+            return merge(w, cast(BrokerId, move.broker), to, claim, more)
+        case _:
+            return crash(w, cast(BrokerId, move.broker), move.state == "volatile", claim, more)
+
+
+def free_steps(w: World) -> Iterator[Step]:
+    """The free moves: the explorer chooses what, where and when."""
+    free = w.scenario.free
+    if free.publish:
+        reserved = {move.event for move in w.scenario.moves}
+        for event in w.scenario.events:
+            if event.name not in reserved:
+                yield publish(w, EventId(event.name), costs("publish"), ())
+    if free.client_moves:
+        for s in w.subscriber:
+            yield detach(w, s, costs("client-moves"), (), roams=True)
+            for b in w.broker:
+                yield attach(w, s, b, returns_from_roaming(s), ())
+    if free.link_failures:
+        for u, v in combinations(w.broker, 2):
+            if v in w.linkable[u]:
+                yield link_down(w, u, v, costs("link-failures"), ())
+    if free.broker_moves:
+        for b, to in permutations(w.broker, 2):
+            yield migrate(w, b, to, costs("broker-moves"), ())
+    if free.merges:
+        for b, to in permutations(w.broker, 2):
+            yield merge(w, b, to, costs("merges"), ())
+    for name, volatile in (("crashes", False), ("volatile-crashes", True)):
+        if free.crashes if name == "crashes" else free.volatile_crashes:
+            for b in w.broker:
+                yield crash(w, b, volatile, costs(name), ())
+
+
+def returns_from_roaming(s: SubscriberId) -> Claim:
+    """The attach that follows a free detach is free."""
+
+    def claim(budget: Budget) -> Budget | Disabled:
+        if s not in budget.roaming:
+            return Disabled(f"{s} is on a free client move")
+        return replace(budget, roaming=tuple(other for other in budget.roaming if other != s))
+
+    return claim
+
+
+# ---- publishers -------------------------------------------------------------------------------------
+
+
+def publish(w: World, e: EventId, claim: Claim, more: Arguments) -> Step:
+    """publish(e): its publisher hands it to the broker that it is attached to."""
+    p = PublisherId(next(event.publisher for event in w.scenario.events if event.name == e))
+    slot = w.publisher[p]
+    arguments = (("publisher", p), ("event", e), *more)
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        budget, publisher = claim(cast(Budget, values[0])), cast(Publisher, values[1])
+        if isinstance(budget, Disabled):
+            return budget
+        if not publisher.attached or publisher.broker is None:
+            return Disabled(f"{p} is attached")
+        if e in publisher.published:
+            return Disabled(f"{e} has not been published yet")
+        words, after = Words(), replace(publisher, published=(*publisher.published, e))
+        if not w.instant:
+            words.add(w.channel[p, publisher.broker], Pub(e))
+            return Effect((budget, after), words.collected())
+        i = receive(w, cast(Broker, values[2]), p, Pub(e), words)
+        return Effect((budget, after, i), words.collected())
+
+    if not w.instant:
+        channels = tuple(w.channel[p, b] for b in w.broker if (p, b) in w.channel)
+        return Step("publish", arguments, Kind.ENVIRONMENT, react, Footprint(None, (w.budget, slot), channels))
+
+    def select(value: Value) -> Footprint | Disabled:
+        publisher = cast(Publisher, value)
+        if not publisher.attached or publisher.broker is None:
+            return Disabled(f"{p} is attached")
+        b = publisher.broker
+        return Footprint(None, (w.budget, slot, w.broker[b]), tuple(sorted({*w.outgoing(b), *w.subscriber.values()})))
+
+    return Step("publish", arguments, Kind.ENVIRONMENT, react, selector=slot, select=select)
+
+
+def attach_publisher(w: World, p: PublisherId, b: BrokerId, claim: Claim, more: Arguments) -> Step:
+    """attach(p, b): the publisher's link comes up."""
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        budget, publisher = claim(cast(Budget, values[0])), cast(Publisher, values[1])
+        if isinstance(budget, Disabled):
+            return budget
+        if publisher.attached:
+            return Disabled(f"{p} is detached")
+        return Effect((budget, w.acts.clients.attach_publisher(publisher, b), cast(Broker, values[2]).joined_by_publisher(p)))
+
+    return Step("attach", (("publisher", p), ("to", b), *more), Kind.ENVIRONMENT, react, Footprint(None, (w.budget, w.publisher[p], w.broker[b])))
+
+
+def detach_publisher(w: World, p: PublisherId, claim: Claim, more: Arguments) -> Step:
+    """detach(p): the publisher's link goes down; what it had under way is lost."""
+
+    def select(value: Value) -> Footprint | Disabled:
+        publisher = cast(Publisher, value)
+        if not publisher.attached or publisher.broker is None:
+            return Disabled(f"{p} is attached")
+        b = publisher.broker
+        channel = () if w.instant else (w.channel[p, b],)
+        return Footprint(None, (w.budget, w.publisher[p], w.broker[b], *channel))
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        budget = claim(cast(Budget, values[0]))
+        if isinstance(budget, Disabled):
+            return budget
+        publisher = w.acts.clients.detach_publisher(cast(Publisher, values[1]))
+        return Effect((budget, publisher, cast(Broker, values[2]).unlinked(p), *(() for _ in values[3:])))
+
+    return Step("detach", (("publisher", p), *more), Kind.ENVIRONMENT, react, selector=w.publisher[p], select=select)
+
+
+# ---- subscribers ------------------------------------------------------------------------------------
+
+
+def say(w: World, s: Subscriber, sends: tuple[Message, ...], i: Broker | None, words: Words) -> tuple[Subscriber, Broker | None]:
+    """A subscriber's messages go to its broker: through the channel, or at once under client-links = instant."""
+    if i is not None and w.instant:
+        i, s = converse(w, i, s, sends, words)
+    elif sends:
+        words.add(w.channel[s.me, cast(BrokerId, s.broker)], *sends)
+    return s, i
+
+
+def attach(w: World, s: SubscriberId, b: BrokerId, claim: Claim, more: Arguments) -> Step:
+    """attach(s, b): the client's link comes up and the client acts, in one step."""
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        budget, subscriber = claim(cast(Budget, values[0])), cast(Subscriber, values[1])
+        if isinstance(budget, Disabled):
+            return budget
+        if subscriber.attached:
+            return Disabled(f"{s} is detached")
+        words = Words()
+        subscriber, sends = w.acts.clients.attach(subscriber, b, w.rules)
+        subscriber, i = say(w, subscriber, sends, cast(Broker, values[2]).joined_by(s), words)
+        return Effect((budget, subscriber, i), words.collected())
+
+    appends = w.outgoing(b) if w.instant else (w.channel[s, b],)
+    return Step("attach", (("subscriber", s), ("to", b), *more), Kind.ENVIRONMENT, react, Footprint(None, (w.budget, w.subscriber[s], w.broker[b]), appends))
+
+
+def detach(w: World, s: SubscriberId, claim: Claim, more: Arguments, roams: bool = False) -> Step:
+    """detach(s): the client's link goes down; what its broker had under way to it may come back."""
+
+    def select(value: Value) -> Footprint | Disabled:
+        subscriber = cast(Subscriber, value)
+        if not subscriber.attached or subscriber.broker is None:
+            return Disabled(f"{s} is attached")
+        b = subscriber.broker
+        channels = () if w.instant else (w.channel[s, b], w.channel[b, s])
+        return Footprint(None, (w.budget, w.subscriber[s], w.broker[b], *channels), (*w.outgoing(b), *w.pending_returns((b, s))))
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        budget = claim(cast(Budget, values[0]))
+        if isinstance(budget, Disabled):
+            return budget
+        if roams:
+            budget = replace(budget, roaming=tuple(sorted((*budget.roaming, s))))
+        words = Words()
+        in_flight = cast(tuple[Message, ...], values[4]) if not w.instant else ()
+        i = lose_link(w, cast(Broker, values[2]), s, in_flight, words)
+        return Effect((budget, w.acts.clients.detach(values[1]), i, *(() for _ in values[3:])), words.collected())
+
+    return Step("detach", (("subscriber", s), *more), Kind.ENVIRONMENT, react, selector=w.subscriber[s], select=select)
+
+
+def change_filter(w: World, do: str, s: SubscriberId, f: FilterId, claim: Claim, more: Arguments) -> Step:
+    """subscribe(s, f), unsubscribe(s, f): while detached this changes only what s wants."""
+    slot = w.subscriber[s]
+
+    def select(value: Value) -> Footprint | Disabled:
+        subscriber = cast(Subscriber, value)
+        if not subscriber.attached or subscriber.broker is None:
+            return Footprint(None, (w.budget, slot))
+        b = subscriber.broker
+        if w.instant:
+            return Footprint(None, (w.budget, slot, w.broker[b]), w.outgoing(b))
+        return Footprint(None, (w.budget, slot), (w.channel[s, b],))
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        budget, subscriber = claim(cast(Budget, values[0])), cast(Subscriber, values[1])
+        if isinstance(budget, Disabled):
+            return budget
+        if (f in subscriber.wants) == (do == "subscribe"):
+            return Disabled(f"{s} {'does not want' if do == 'subscribe' else 'wants'} {f}")
+        words = Words()
+        change = w.acts.clients.subscribe if do == "subscribe" else w.acts.clients.unsubscribe
+        subscriber, sends = change(subscriber, f, w.rules)
+        subscriber, i = say(w, subscriber, sends, cast(Broker, values[2]) if len(values) > 2 else None, words)
+        return Effect((budget, subscriber, *((i,) if i is not None else ())), words.collected())
+
+    return Step(do, (("subscriber", s), ("filter", f), *more), Kind.ENVIRONMENT, react, selector=slot, select=select)

@@ -1,0 +1,121 @@
+"""The abstract overlay: which links are up, who follows whom, and which brokers have yet to turn round after a merge."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from roamcheck.spec.messages import BrokerId
+
+Link = tuple[BrokerId, BrokerId]  # in name order
+
+
+def link(u: BrokerId, v: BrokerId) -> Link:
+    """The undirected link between u and v."""
+    return (u, v) if u < v else (v, u)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A forest of brokers.
+
+    `parents` keeps a broker's last next hop to its leader even when that link is down: the b_o of its next migration.
+    `turning` holds, for each merge under way, the path (x0, x1, …) of which x0 has turned and x1 is the next to turn towards x0.
+    """
+
+    links: tuple[Link, ...]  # those that are up
+    parents: tuple[tuple[BrokerId, BrokerId | None], ...]
+    turning: tuple[tuple[BrokerId, ...], ...] = ()
+
+    def is_up(self, u: BrokerId, v: BrokerId) -> bool:
+        """The link between u and v is up."""
+        return link(u, v) in self.links
+
+    def parent(self, b: BrokerId) -> BrokerId | None:
+        """The last next hop of b to its leader."""
+        return next(p for broker, p in self.parents if broker == b)
+
+    def neighbours(self, b: BrokerId) -> tuple[BrokerId, ...]:
+        """N_b, in order."""
+        return tuple(sorted(v if u == b else u for u, v in self.links if b in (u, v)))
+
+    def component(self, b: BrokerId) -> tuple[BrokerId, ...]:
+        """The brokers that b can reach, itself among them, in order."""
+        return tuple(sorted(_distances(self.links, b)))
+
+    def branch(self, b: BrokerId) -> tuple[BrokerId, ...]:
+        """The brokers that go with b when its link to its parent falls, itself among them."""
+        parent = self.parent(b)
+        links = self.links if parent is None else tuple(one for one in self.links if one != link(b, parent))
+        return tuple(sorted(_distances(links, b)))
+
+    def distance(self, b: BrokerId, home: BrokerId) -> int:
+        """Links between b and home; raises KeyError when there is no path."""
+        return _distances(self.links, home)[b]
+
+    def towards(self, b: BrokerId, home: BrokerId) -> BrokerId:
+        """The next hop from b to home; raises KeyError when there is no path."""
+        distance = _distances(self.links, home)
+        return next(y for y in self.neighbours(b) if distance[y] < distance[b])
+
+    def path_to_leader(self, b: BrokerId) -> tuple[BrokerId, ...]:
+        """b, its parent, … up to the broker that leads its component."""
+        path = [b]
+        while (parent := self.parent(path[-1])) is not None and self.is_up(path[-1], parent) and parent not in path:
+            path.append(parent)
+        return tuple(path)
+
+    def with_parent(self, b: BrokerId, parent: BrokerId | None) -> Overlay:
+        """b follows `parent` from now on."""
+        return replace(self, parents=tuple((broker, parent if broker == b else p) for broker, p in self.parents))
+
+    def with_link(self, u: BrokerId, v: BrokerId) -> Overlay:
+        """The link between u and v is up."""
+        return replace(self, links=tuple(sorted({*self.links, link(u, v)})))
+
+    def without_link(self, u: BrokerId, v: BrokerId) -> Overlay:
+        """The link between u and v is down; a turn that would have crossed it does not go further."""
+        fallen = link(u, v)
+        turning = (tuple(_until(path, fallen)) for path in self.turning)
+        return replace(
+            self,
+            links=tuple(one for one in self.links if one != fallen),
+            turning=tuple(path for path in turning if len(path) > 1),
+        )
+
+    def next_turns(self) -> dict[BrokerId, BrokerId]:
+        """Who may turn round now, and towards whom."""
+        return {path[1]: path[0] for path in reversed(self.turning)}
+
+    def turned(self, b: BrokerId) -> Overlay:
+        """b, the next on its path, follows the one before it; its successor is next."""
+        towards = self.next_turns()[b]
+        index = next(k for k, path in enumerate(self.turning) if path[:2] == (towards, b))
+        paths = (path[1:] if k == index else path for k, path in enumerate(self.turning))
+        return replace(self.with_parent(b, towards), turning=tuple(path for path in paths if len(path) > 1))
+
+
+def _until(path: Iterable[BrokerId], fallen: Link) -> Iterator[BrokerId]:
+    previous: BrokerId | None = None
+    for b in path:
+        if previous is not None and link(previous, b) == fallen:
+            return
+        yield b
+        previous = b
+
+
+@lru_cache(maxsize=4096)
+def _distances(links: tuple[Link, ...], start: BrokerId) -> dict[BrokerId, int]:
+    distance = {start: 0}
+    queue = deque([start])
+    while queue:
+        b = queue.popleft()
+        for u, v in links:
+            if b in (u, v):
+                other = v if u == b else u
+                if other not in distance:
+                    distance[other] = distance[b] + 1
+                    queue.append(other)
+    return distance

@@ -1,0 +1,161 @@
+"""The environment's moves on the overlay: link-down, migrate, merge, crash (semantics section 3).  What they touch is a function of the overlay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+from roamcheck.spec.messages import BrokerId, Message, PublisherId, SubscriberId
+from roamcheck.spec.state import Broker, Publisher, Subscriber
+
+from .interface import Disabled, Effect, Footprint, Kind, Slot, Step, Value, Word
+from .overlay import Overlay
+from .world import Budget, Words, World, emit, lose_link
+
+Claim = Callable[[Budget], Budget | Disabled]
+Arguments = tuple[tuple[str, str], ...]
+Flights = tuple[tuple[Message, ...], tuple[Message, ...]]  # under way on a link, one way and the other
+
+
+def both_ways(w: World, u: BrokerId, v: BrokerId) -> tuple[Slot, Slot]:
+    """The channels of the link between u and v."""
+    return w.channel[u, v], w.channel[v, u]
+
+
+def link_down(w: World, u: BrokerId, v: BrokerId, claim: Claim, more: Arguments) -> Step:
+    """link_down(u, v): an overlay link disappears, and both ends drop each other."""
+
+    def select(value: Value) -> Footprint | Disabled:
+        if not cast(Overlay, value).is_up(u, v):
+            return Disabled(f"the link {u}–{v} is up")
+        reads = (w.overlay, w.budget, w.broker[u], w.broker[v], *both_ways(w, u, v))
+        return Footprint(None, reads, tuple(sorted({*w.outgoing(u, v), *w.pending_returns((u, v), (v, u))})))
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        budget = claim(cast(Budget, values[1]))
+        if isinstance(budget, Disabled):
+            return budget
+        words = Words()
+        one, other = fall(w, cast(Broker, values[2]), cast(Broker, values[3]), cast(Flights, values[4:6]), words)
+        return Effect((cast(Overlay, values[0]).without_link(u, v), budget, one, other, (), ()), words.collected())
+
+    return Step("link-down", (("link", f"{u}–{v}"), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select)
+
+
+def fall(w: World, one: Broker, other: Broker, in_flight: Flights, words: Words) -> tuple[Broker, Broker]:
+    """Both ends lose their link; what one had under way to the other, and the other to the one."""
+    return lose_link(w, one, other.me, in_flight[0], words), lose_link(w, other, one.me, in_flight[1], words)
+
+
+def migrate(w: World, b: BrokerId, to: BrokerId, claim: Claim, more: Arguments) -> Step:
+    """migrate(b, b_o → to), one step: the old link falls if it is still up, the new one comes up, then the algorithm runs."""
+
+    def select(value: Value) -> Footprint | Disabled:
+        overlay = cast(Overlay, value)
+        old = overlay.parent(b)
+        up = old is not None and overlay.is_up(b, old)
+        if up and old == to:
+            return Disabled(f"{to} is not the parent of {b} already")
+        if to in overlay.branch(b):
+            return Disabled(f"{to} is not in the branch of {b}")
+        reads: tuple[Slot, ...] = (w.overlay, w.budget, w.broker[b], w.broker[to])
+        appends = w.outgoing(b)
+        if up and old is not None:
+            reads += (w.broker[old], *both_ways(w, b, old))
+            appends = tuple(sorted({*w.outgoing(b, old), *w.pending_returns((b, old), (old, b))}))
+        return Footprint(None, reads, appends)
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        overlay, budget = cast(Overlay, values[0]), claim(cast(Budget, values[1]))
+        if isinstance(budget, Disabled):
+            return budget
+        words, old = Words(), overlay.parent(b)
+        i, host = cast(Broker, values[2]), cast(Broker, values[3]).linked(b)
+        rest: tuple[Value, ...] = ()
+        if len(values) > 4 and old is not None:
+            i, left = fall(w, i, cast(Broker, values[4]), cast(Flights, values[5:7]), words)
+            overlay, rest = overlay.without_link(b, old), (left, (), ())
+        overlay, i = overlay.with_link(b, to).with_parent(b, to), run_migration(w, i.linked(to), old, to, words)
+        return Effect((overlay, budget, i, host, *rest), words.collected())
+
+    return Step("migrate", (("broker", b), ("to", to), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select)
+
+
+def run_migration(w: World, i: Broker, old: BrokerId | None, new: BrokerId, words: Words) -> Broker:
+    """The algorithm of the protocol runs at i, whose link to `new` is up."""
+    if w.acts.migrate is None:
+        return i
+    i, sends = w.acts.migrate(i, old, new, w.rules)
+    return emit(w, i, sends, words)
+
+
+def merge(w: World, u: BrokerId, v: BrokerId, claim: Claim, more: Arguments) -> Step:
+    """merge(u, v): a link joins two components; u, on the side whose leader yields, migrates to v, and the hops up to its old leader will turn."""
+
+    def select(value: Value) -> Footprint | Disabled:
+        overlay = cast(Overlay, value)
+        if overlay.turning:
+            return Disabled("no earlier merge is still turning next hops")
+        if v in overlay.component(u):
+            return Disabled(f"{u} and {v} are in different components")
+        return Footprint(None, (w.overlay, w.budget, w.broker[u], w.broker[v]), w.outgoing(u))
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        overlay, budget = cast(Overlay, values[0]), claim(cast(Budget, values[1]))
+        if isinstance(budget, Disabled):
+            return budget
+        words, old, path = Words(), overlay.parent(u), overlay.path_to_leader(u)
+        overlay = replace(overlay.with_link(u, v).with_parent(u, v), turning=(path,) if len(path) > 1 else ())
+        i = run_migration(w, cast(Broker, values[2]).linked(v), old, v, words)
+        return Effect((overlay, budget, i, cast(Broker, values[3]).linked(u)), words.collected())
+
+    return Step("merge", (("broker", u), ("to", v), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select)
+
+
+def crash(w: World, b: BrokerId, volatile: bool, claim: Claim, more: Arguments) -> Step:
+    """crash(b): all its links go down at once; its state is kept (durable) or emptied (volatile)."""
+    visitors = w.visitors[b]
+    clients = tuple(w.subscriber[SubscriberId(c)] if c in w.subscriber else w.publisher[PublisherId(c)] for c in visitors)
+    ways = [] if w.instant else [way for c in visitors for way in ((c, b), (b, c)) if way in w.channel]
+
+    def select(value: Value) -> Footprint:
+        neighbours = cast(Overlay, value).neighbours(b)
+        reads = [w.overlay, w.budget, w.broker[b], *clients, *(w.channel[way] for way in ways)]
+        for n in neighbours:
+            reads += [w.broker[n], *both_ways(w, b, n)]
+        returns = w.pending_returns(*((b, n) for n in neighbours), *((n, b) for n in neighbours), *((b, c) for c in visitors))
+        return Footprint(None, tuple(reads), tuple(sorted({*w.outgoing(b, *neighbours), *returns})))
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        overlay, budget, i = cast(Overlay, values[0]), claim(cast(Budget, values[1])), cast(Broker, values[2])
+        if isinstance(budget, Disabled):
+            return budget
+        words, rest = Words(), list(values[3:])
+        after = [detached(w, client, b) for client in rest[: len(clients)]]
+        in_flight = dict(zip(ways, rest[len(clients) :], strict=False))
+        after += [()] * len(ways)
+        for c in visitors:
+            if i.is_up(c):
+                i = lose_link(w, i, c, cast(tuple[Message, ...], in_flight.get((b, c), ())), words)
+        at = len(clients) + len(ways)
+        for n in overlay.neighbours(b):
+            i, neighbour = fall(w, i, cast(Broker, rest[at]), cast(Flights, tuple(rest[at + 1 : at + 3])), words)
+            overlay, at = overlay.without_link(b, n), at + 3
+            after += [neighbour, (), ()]
+        if volatile:
+            i, overlay = Broker(b, (), (), ()), overlay.with_parent(b, None)
+        return Effect((overlay, budget, i, *after), words.collected())
+
+    state = "volatile" if volatile else "durable"
+    return Step("crash", (("broker", b), ("state", state), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select)
+
+
+def detached(w: World, client: Value, b: BrokerId) -> Value:
+    """A client that was attached to b is detached now."""
+    if isinstance(client, Subscriber) and client.attached and client.broker == b:
+        return cast(Subscriber, w.acts.clients.detach(client))
+    if isinstance(client, Publisher) and client.attached and client.broker == b:
+        return cast(Publisher, w.acts.clients.detach_publisher(client))
+    return client
+

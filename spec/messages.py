@@ -1,0 +1,201 @@
+"""The messages of the five documents: TR19 Tables 1–4, RP16 Table 1.
+
+Each kind is a type of its own.  `t` numbers a subscriber's messages and `h` counts hops; protocols without timestamps send 0 for both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, NewType
+
+BrokerId = NewType("BrokerId", str)
+SubscriberId = NewType("SubscriberId", str)
+PublisherId = NewType("PublisherId", str)
+FilterId = NewType("FilterId", str)
+EventId = NewType("EventId", str)
+Interface = BrokerId | SubscriberId | PublisherId  # whom a broker can talk to: z ∈ I_i
+
+NOBODY = SubscriberId("")  # the subscriber of a SUB that names none (RP16 Algorithm 1)
+INFINITE = 1_000_000_000  # the hop count ∞ of a subscriber never heard of
+
+
+class Timestamp(NamedTuple):
+    """T_i(s) = (t, h): the newest message number heard of s, and the hop count it came with."""
+
+    t: int
+    h: int
+
+
+UNKNOWN = Timestamp(0, INFINITE)
+
+
+def fresher(one: Timestamp, other: Timestamp) -> bool:
+    """(t, h) > (t', h'): newer, or as new and closer (TR19 leaves this open; Figure 4 fixes it)."""
+    return one.t > other.t or (one.t == other.t and one.h < other.h)
+
+
+class Entry(NamedTuple):
+    """(f, z, s) ∈ R_i: an event that matches f goes to interface z for subscriber s."""
+
+    filter: FilterId
+    next_hop: Interface
+    subscriber: SubscriberId
+
+
+class Stamped(NamedTuple):
+    """(s, t, h): a subscriber in the lists of BMIG."""
+
+    subscriber: SubscriberId
+    t: int
+    h: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sub:
+    """SUB: subscribe s to f."""
+
+    filter: FilterId
+    subscriber: SubscriberId
+    t: int = 0
+    h: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Uns:
+    """UNS: unsubscribe s from f."""
+
+    filter: FilterId
+    subscriber: SubscriberId
+    t: int = 0
+    h: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pub:
+    """PUB: publish e.  `sent_for` is a ghost that only reading return-to = original fills."""
+
+    event: EventId
+    sent_for: tuple[SubscriberId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mig:
+    """MIG: s has migrated; `previous` is the broker it was attached to before."""
+
+    subscriber: SubscriberId
+    previous: BrokerId
+    t: int = 0
+    h: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rep:
+    """REP: replay e towards s."""
+
+    event: EventId
+    subscriber: SubscriberId
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """FILTERS: the filters of s that the broker knows."""
+
+    filters: tuple[FilterId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BmigModular:
+    """BMIG of Algorithm 3: broker `migrated` has migrated with the subscribers attached to it."""
+
+    attached: tuple[SubscriberId, ...]  # C_j
+    migrated: BrokerId  # b_j
+
+
+@dataclass(frozen=True, slots=True)
+class Btab:
+    """BTAB: the whole routing table of the sender."""
+
+    table: tuple[Entry, ...]  # R_j
+
+
+@dataclass(frozen=True, slots=True)
+class Fmig:
+    """FMIG: force the migration of the receiver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bmig:
+    """BMIG of Algorithm 6: the sender's branch has migrated."""
+
+    children: tuple[Stamped, ...]  # C_j
+    others: tuple[Stamped, ...]  # O_j
+    h: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bquery:
+    """BQUERY: what do you know of s that is newer than (t, h)?"""
+
+    subscriber: SubscriberId
+    t: int
+    h: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bsub:
+    """BSUB: all filters of s, with the timestamp that the first sender had for it."""
+
+    subscriber: SubscriberId
+    filters: tuple[FilterId, ...]  # S_j
+    stamp: Timestamp  # T_j(s)
+    h: int
+
+
+Message = Sub | Uns | Pub | Mig | Rep | Filters | BmigModular | Btab | Fmig | Bmig | Bquery | Bsub
+
+KINDS: dict[type, str] = {
+    Sub: "SUB", Uns: "UNS", Pub: "PUB", Mig: "MIG", Rep: "REP", Filters: "FILTERS",
+    BmigModular: "BMIG", Btab: "BTAB", Fmig: "FMIG", Bmig: "BMIG", Bquery: "BQUERY", Bsub: "BSUB",
+}  # fmt: skip
+
+
+def kind(message: Message) -> str:
+    """The name that the papers print: "SUB", "BMIG", …"""
+    return KINDS[type(message)]
+
+
+def hops(h: int) -> str:
+    """A hop count as printed: ∞ for a subscriber never heard of."""
+    return "∞" if h >= INFINITE else str(h)
+
+
+def describe(message: Message) -> str:
+    """A message in the notation of TR19's figures."""
+    match message:
+        case Sub(f, s, t, h) | Uns(f, s, t, h):
+            body = f"{f}, {s}" + (f", {t}, {h}" if t else "") if s else f
+        case Pub(e, _):
+            body = e
+        case Rep(e, s):
+            body = f"{e}, {s}"
+        case Mig(s, b, t, h):
+            body = f"{s}, {b}" + (f", {t}, {h}" if t else "")
+        case Filters(fs):
+            body = f"[{', '.join(fs)}]"
+        case BmigModular(c, b):
+            body = f"C=[{', '.join(c)}], b={b}"
+        case Btab(table):
+            body = "R={" + ", ".join(f"({f}, {z}, {s})" for f, z, s in table) + "}"
+        case Fmig():
+            body = ""
+        case Bmig(c, o, h):
+            body = f"C=[{_stamped(c)}], O=[{_stamped(o)}], h={h}"
+        case Bquery(s, t, h):
+            body = f"{s}, {t}, {hops(h)}"
+        case Bsub(s, fs, stamp, h):
+            body = f"{s}, [{', '.join(fs)}], ({stamp.t}, {hops(stamp.h)}), {h}"
+    return f"{kind(message)}({body})"
+
+
+def _stamped(subscribers: tuple[Stamped, ...]) -> str:
+    return ", ".join(f"({s}, {t}, {hops(h)})" for s, t, h in subscribers)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from roamcheck.spec.filters import NAME, Attributes, Filter, FilterError, filter_table, parse_attributes, parse_filter, show
+from roamcheck.spec.filters import NAME, Attributes, Filter, FilterError, filter_table, parse_attributes, parse_filter, printable, show
 
 from .scenario_check import Path, Problem, Table, check, choices, dotted, list_at, listed, pair_at, text_at
 from .scenario_check import warnings as warnings
@@ -63,8 +63,7 @@ class ScenarioError(ValueError):
         self.where, self.line, self.problem, self.hint = where, line, problem, hint
 
     def __str__(self) -> str:
-        where = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in self.where)
-        place = where if self.line is None else f"{where}:{self.line}"
+        place = printable(self.where) + ("" if self.line is None else f":{self.line}")
         return f"{place}: {self.problem}; {self.hint}" if self.hint else f"{place}: {self.problem}"
 
 
@@ -169,19 +168,17 @@ def parse_scenario(
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > _MAX_BYTES:
         raise ScenarioError(where, None, f"{size} bytes are too many", f"a scenario has at most {_MAX_BYTES}")
-    lines = text.splitlines()
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > _MAX_DOTS:
             raise ScenarioError(where, number, f"more than {_MAX_DOTS} dots on one line", "break the line")
     try:
-        data = tomllib.loads(text)
+        data = tomllib.loads(text.removeprefix("\ufeff"))
     except RecursionError:
         raise ScenarioError(where, None, "nested too deeply", "no value of a scenario needs more than three levels") from None
     except ValueError as error:
-        found = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error), re.DOTALL)
-        said, at, column = found.groups() if found else (str(error), None, None)
-        problem = f"not TOML: {show(said)[1:-1]}" + (f" (column {column})" if column else " (at the end)" if found else "")
-        raise ScenarioError(where, int(at) if at else None, problem, "see https://toml.io/en/v1.0.0") from None
+        said = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number has too many digits"
+        at = re.search(r"\(at line (\d+), column \d+\)$", said)
+        raise ScenarioError(where, int(at[1]) if at else None, f"not TOML: {printable(said[:300])}", "see https://toml.io/en/v1.0.0") from None
     return _checked(data, where, text, known_protocols, known_readings)
 
 
@@ -205,7 +202,7 @@ def _read(data: object) -> Scenario:
     top = Table((), data, None)
     if top.get("format") != FORMAT:
         found = show(top.get("format")) if "format" in top.data else None
-        raise Problem(("format",), found, "no format that is known here" if found else "missing", f"this version reads {show(FORMAT)}")
+        raise Problem(("format",), found, "no format that is known here" if found else "missing", f"this version reads format = {show(FORMAT)}")
     top.only(_KEYS[""])
     network = Table(("network",), top.get("network", {}), _KEYS["network"])
     links = tuple(pair_at(("network", "links"), link) for link in list_at(("network", "links"), network.get("links", [])))
@@ -261,6 +258,8 @@ def _read_move(table: Table) -> Move:
             raise Problem(table.path, None, problem, "give one of the two")
         wanted = (client[0], *wanted[1:])
     table.only(("id", "do", "after", "when", *wanted))
+    for key in wanted:
+        table.need(key, f"{do} takes {' and '.join(wanted)}")
     arguments = {key: table.name(key) for key in wanted if key not in ("link", "state")}
     return Move(
         id=table.name("id"),
@@ -317,7 +316,7 @@ def _line(text: str, path: Path) -> int | None:
     seen: Counter[Path] = Counter()  # [[headers]]
     header: Path = ()
     quotes: str | None = None  # inside a string of several lines
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         line, opens = line.strip(), None if quotes else next((q for q in ('"""', "'''") if line.count(q) % 2), None)
         if quotes:
             quotes = None if line.count(quotes) % 2 else quotes

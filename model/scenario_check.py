@@ -43,7 +43,8 @@ def choices(what: str, names: Collection[str], found: object = None) -> str:
     if not names:
         return f"there are no {what}"
     near = get_close_matches(found[:64], names, 1) if isinstance(found, str) and len(names) <= 1000 and found not in names else []
-    return (f"did you mean {listed(near)}? " if near else "") + f"{what} {'are' if len(names) > 1 else 'is'} {listed(names)}"
+    did_you_mean = f"did you mean {listed(near)}? " if near else ""
+    return did_you_mean + (f"{what} are {listed(names)}" if len(names) > 1 else f"the only choice is {listed(names)}")
 
 
 def dotted(path: Path) -> str:
@@ -287,11 +288,12 @@ def _check_references(s: Scenario) -> None:
 
 def _check_order(s: Scenario) -> None:
     """Ids and published events once each, `after` naming moves, and no circle."""
-    ids = Counter(move.id for move in s.moves)
+    ids: dict[str, int] = {}
     published: dict[str, str] = {}
     for number, move in enumerate(s.moves):
-        if ids[move.id] > 1:
-            raise Problem(("moves", number, "id"), show(move.id), f"{ids[move.id]} moves have this id", "give each its own")
+        if ids.setdefault(move.id, number) != number:
+            raise Problem(("moves", number, "id"), show(move.id), f"move number {ids[move.id] + 1} has this id too", "give each its own")
+    for number, move in enumerate(s.moves):
         for other in move.after:
             if other not in ids:
                 raise Problem(("moves", number, "after"), show(other), "no such move", choices("moves", ids, other))
@@ -300,13 +302,12 @@ def _check_order(s: Scenario) -> None:
             raise Problem(("moves", number, "event"), show(move.event), f"move {published[move.event]} publishes it already", hint)
     _, waiting = _in_order(s.moves)
     if waiting:
-        circle, here = [], min(waiting)
-        while here not in circle:
-            circle.append(here)
+        here, passed = min(waiting), dict[str, int]()
+        while here not in passed:
+            passed[here] = len(passed)
             here = next(other for other in waiting[here].after if other in waiting)
-        circle = circle[circle.index(here) :]
-        number = next(number for number, move in enumerate(s.moves) if move.id == here)
-        raise Problem(("moves", number, "after"), show(s.moves[number].after), f"waits for itself: {listed([*circle, here])}", "break the circle")
+        circle = [*list(passed)[passed[here] :], here]
+        raise Problem(("moves", ids[here], "after"), show(waiting[here].after), f"{here} waits for itself: {listed(circle)}", "break the circle")
 
 
 def _in_order(moves: tuple[Move, ...]) -> tuple[list[Move], dict[str, Move]]:

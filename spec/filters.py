@@ -56,12 +56,15 @@ class FilterError(ValueError):
         return f"{place} = {self.found}: {self.problem}; {self.hint}" if place else f"{self.found}: {self.problem}; {self.hint}"
 
 
+def printable(text: str) -> str:
+    """The text with its control characters, line breaks and the like escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def show(value: object) -> str:
     """A foreign value as a message may print it: on one line, short, no control characters."""
     if isinstance(value, str):
-        text = json.dumps(value[:60], ensure_ascii=False)[1:-1]
-        printable = "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
-        return f'"{printable}{"..." if len(value) > 60 else ""}"'
+        return f'"{printable(json.dumps(value[:60], ensure_ascii=False)[1:-1])}{"..." if len(value) > 60 else ""}"'
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

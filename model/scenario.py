@@ -322,10 +322,11 @@ def _line(text: str, path: Path) -> int | None:
             quotes = None if line.count(quotes) % 2 else quotes
         elif line.startswith("[") and "," not in line.partition("]")[0]:
             header = tuple(part.strip("\"'") for part in _PART.findall(line.partition("]")[0]))
+            lines.setdefault(header, number)
             if line.startswith("[["):
                 seen[header] += 1
                 header = (*header, seen[header] - 1)
-            lines.setdefault(header, number)
+                lines.setdefault(header, number)
         elif not line.startswith("#") and "=" in line:
             keys: Path = tuple(part.strip("\"'") for part in _PART.findall(line.partition("=")[0]))
             for length in range(1, min(len(keys), 4) + 1):

@@ -42,7 +42,7 @@ def choices(what: str, names: Collection[str], found: object = None) -> str:
     """A hint: the nearest of the names, if one is near, and all of them."""
     if not names:
         return f"there are no {what}"
-    near = get_close_matches(found[:64], names, 1) if isinstance(found, str) and len(names) <= 1000 and found not in names else []
+    near = get_close_matches(found[:64], names, 1) if isinstance(found, str) and len(names) <= 1000 else []
     did_you_mean = f"did you mean {listed(near)}? " if near else ""
     return did_you_mean + (f"{what} are {listed(names)}" if len(names) > 1 else f"the only choice is {listed(names)}")
 

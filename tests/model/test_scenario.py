@@ -32,31 +32,13 @@ from roamcheck.spec.filters import parse_filter
 BUNDLED = Path(__file__).parents[2] / "model" / "scenarios"
 UNMATCHED = "filter {} is matched by none of the events"
 EACH_UNMATCHED = "filters {}: each is matched by none of the events"
-WITHOUT_WARNINGS = [
-    "broker-migration",
-    "broker-migration-far",
-    "broker-migration-publish",
-    "broker-migration-publish-late-return",
-    "broker-moves-under-shared-filter",
-    "child-above-parent",
-    "client-migration",
-    "client-migration-publish",
-    "client-then-broker",
-    "client-there-and-back",
-    "client-to-fresh-partition",
-    "crash-durable",
-    "figure-1a",
-    "figure-1b",
-    "figure-1b-concurrent",
-    "free-star",
-    "loss-detected",
-    "loss-silent-control",
-    "merge-at-leaders",
-    "merge-reroot",
-    "overlap-queue",
-    "shared-filter-unsubscribe",
+WITHOUT_WARNINGS = (
+    "broker-migration", "broker-migration-far", "broker-migration-publish", "broker-migration-publish-late-return",
+    "broker-moves-under-shared-filter", "child-above-parent", "client-migration", "client-migration-publish", "client-then-broker",
+    "client-there-and-back", "client-to-fresh-partition", "crash-durable", "figure-1a", "figure-1b", "figure-1b-concurrent", "free-star",
+    "loss-detected", "loss-silent-control", "merge-at-leaders", "merge-reroot", "overlap-queue", "shared-filter-unsubscribe",
     "two-subscribers-one-filter",
-]
+)  # fmt: skip
 EXPECTED: dict[str, tuple[str, ...]] = dict.fromkeys(WITHOUT_WARNINGS, ()) | {
     "figure-1b-settled": (UNMATCHED.format("f1"),),
     "peers-b": (UNMATCHED.format("f7"),),

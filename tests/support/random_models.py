@@ -1,0 +1,130 @@
+"""Hypothesis strategies: small models that make no sense, and use all that the narrow waist has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from roamcheck.model.interface import Disabled, Effect, Footprint, Kind, Layout, Model, Predicate, Property, Scope, Slot, SlotSpec, Step, Value, Word
+from roamcheck.spec.breach import Breach
+from support.toys import Edge, digraph
+
+CELLS = (0, 1)  # slots that hold 0, 1 or 2
+CHANNELS = (2, 3)  # slots that hold up to CAPACITY words, each 0 or 1
+SLOTS = CELLS + CHANNELS
+CAPACITY = 2
+
+Changes = tuple[tuple[int, ...], tuple[tuple[Slot, tuple[Word, ...]], ...]]  # seeds of new values, and what is appended
+
+
+def bounded(channel: Value, words: tuple[Word, ...]) -> Value:
+    """Append as long as there is room."""
+    assert isinstance(channel, tuple)
+    return (*channel, *words)[:CAPACITY]
+
+
+def code(value: Value) -> int:
+    """A number for each value of a cell, a channel or a head."""
+    if isinstance(value, tuple):
+        return sum((code(word) + 1) * 3**place for place, word in enumerate(value))
+    return value if isinstance(value, int) else 7
+
+
+def replacement(old: Value, seed: int) -> Value:
+    """A value of the same kind: the old one, or a new one."""
+    if isinstance(old, tuple):
+        return (old, (), (0,), (1, 0))[seed % 4]
+    return seed % 3
+
+
+def reaction(outcomes: list[Changes | None]) -> Callable[[Word | None, tuple[Value, ...]], Effect | Disabled]:
+    """Head and values choose one of the outcomes."""
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        outcome = outcomes[(code(head) + sum(code(value) * (place + 2) for place, value in enumerate(values))) % len(outcomes)]
+        if outcome is None:
+            return Disabled("this outcome")
+        seeds, appended = outcome
+        return Effect(tuple(replacement(value, seed) for value, seed in zip(values, seeds, strict=False)), appended)
+
+    return react
+
+
+channels = st.lists(st.integers(0, 1), max_size=CAPACITY).map(tuple)
+states = st.tuples(st.integers(0, 2), st.integers(0, 2), channels, channels)
+seeds = st.tuples(*[st.integers(0, 5)] * 3)
+
+
+@st.composite
+def steps(draw: st.DrawFn, number: int) -> Step:
+    """Of any kind, with a footprint that is fixed or selected by the first cell."""
+    reads = tuple(draw(st.lists(st.sampled_from(SLOTS), max_size=3)))
+    appends = tuple(draw(st.lists(st.sampled_from(CHANNELS), max_size=2, unique=True)))
+    words = st.lists(st.integers(0, 1), max_size=2).map(tuple)
+    appended = st.lists(st.tuples(st.sampled_from(appends), words), max_size=2).map(tuple) if appends else st.just(())
+    outcomes = draw(st.lists(st.none() | st.tuples(seeds, appended), min_size=1, max_size=5))
+    footprints = st.builds(Footprint, st.sampled_from((None, *CHANNELS)), st.permutations(reads).map(tuple), st.just(appends))
+    choices: tuple[Footprint | Disabled, ...] | None = draw(st.none() | st.tuples(*[footprints | st.just(Disabled("not here"))] * 3))
+
+    def select(value: Value) -> Footprint | Disabled:
+        assert choices is not None
+        assert isinstance(value, int)
+        return choices[value]
+
+    return Step(
+        draw(st.sampled_from(("push", "pull"))),
+        (("number", str(number)),),
+        draw(st.sampled_from((Kind.PROTOCOL, Kind.PROTOCOL, Kind.ENVIRONMENT, Kind.LOSS))),
+        reaction(outcomes),
+        draw(footprints),
+        None if choices is None else CELLS[0],
+        None if choices is None else select,
+        draw(st.sampled_from((None, *CHANNELS))),
+        draw(st.booleans()),
+    )
+
+
+@st.composite
+def predicates(draw: st.DrawFn) -> Predicate:
+    """Refuses some values of up to three slots."""
+    reads = tuple(draw(st.lists(st.sampled_from(SLOTS), max_size=3)))
+    modulus, bad = draw(st.integers(2, 6)), draw(st.integers(0, 5))
+
+    def check(values: tuple[Value, ...]) -> Breach | None:
+        return Breach(f"not {bad}", (("values", str(values)),)) if sum(map(code, values)) % modulus == bad else None
+
+    return Predicate(reads, check)
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Model:
+    """Up to a few hundred states."""
+    properties = tuple(Property(scope.value, scope, tuple(draw(st.lists(predicates(), max_size=3)))) for scope in Scope)
+    restless = draw(st.booleans())  # the second cell is idle only at 0
+    unspent = draw(st.frozensets(st.integers(0, 2), max_size=2))
+
+    def idle(slot: Slot, value: Value) -> bool:
+        return not value if slot in CHANNELS or (slot == CELLS[1] and restless) else True
+
+    return Model(
+        "random",
+        Layout((*(SlotSpec(f"cell{slot}") for slot in CELLS), *(SlotSpec(f"channel{slot}", bounded) for slot in CHANNELS))),
+        tuple(draw(st.lists(states, min_size=1, max_size=3))),
+        tuple(draw(steps(number)) for number in range(draw(st.integers(1, 6)))),
+        (*properties, Property("no endless run", Scope.RUN, ())),
+        idle,
+        draw(st.sampled_from(((CELLS[0],), (CELLS[0], CHANNELS[0])))),
+        lambda values: values[0] not in unspent,
+    )
+
+
+@st.composite
+def digraphs(draw: st.DrawFn) -> Model:
+    """Up to four nodes and seven edges with two flags."""
+    nodes = st.integers(0, 3)
+    kinds = st.sampled_from((Kind.PROTOCOL, Kind.PROTOCOL, Kind.PROTOCOL, Kind.ENVIRONMENT))
+    edges = draw(st.lists(st.builds(Edge, nodes, nodes, st.none() | st.integers(1, 2), kinds), max_size=7))
+    raised = draw(st.dictionaries(nodes, st.frozensets(st.integers(1, 2)), max_size=4))
+    unspent = draw(st.frozensets(nodes, max_size=2))
+    return digraph(edges, Property("no endless run", Scope.RUN, ()), initial=(0, 1), raised=raised, unspent=unspent)

@@ -135,9 +135,11 @@ def crash(w: World, b: BrokerId, volatile: bool, claim: Claim, more: Arguments) 
         after = [detached(w, client, b) for client in rest[: len(clients)]]
         in_flight = dict(zip(ways, rest[len(clients) :], strict=False))
         after += [()] * len(ways)
-        for c in visitors:
-            if i.is_up(c):
-                i = lose_link(w, i, c, cast(tuple[Message, ...], in_flight.get((b, c), ())), words)
+        attached = [c for c in visitors if i.is_up(c)]
+        for z in (*attached, *overlay.neighbours(b)):  # all at once: nothing that comes back is sent over a link that falls too
+            i = i.unlinked(z)
+        for c in attached:
+            i = lose_link(w, i, c, cast(tuple[Message, ...], in_flight.get((b, c), ())), words)
         at = len(clients) + len(ways)
         for n in overlay.neighbours(b):
             i, neighbour = fall(w, i, cast(Broker, rest[at]), cast(Flights, tuple(rest[at + 1 : at + 3])), words)

@@ -1,0 +1,101 @@
+"""What is asked: a scenario under a protocol, readings and assumptions; and the model that answers it.
+
+Options override the file, the file overrides the defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+from roamcheck.model.build import build, build_world, unknown_moves
+from roamcheck.model.interface import Model
+from roamcheck.model.scenario import ASSUMPTIONS, Assumptions, Scenario
+from roamcheck.model.world import World
+from roamcheck.spec.properties import PROPERTIES, not_applicable
+from roamcheck.spec.protocols import PROTOCOLS, Protocol
+from roamcheck.spec.readings import NAMED_SETS, PRINTED, READINGS, Readings, check_reading
+
+
+class QuestionError(ValueError):
+    """An option that makes no sense; one line that names the choices."""
+
+
+KNOWN_READINGS: dict[str, tuple[str, ...]] = {reading.name: reading.values for reading in READINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A scenario and all that a verdict on it depends on."""
+
+    scenario: Scenario
+    protocol: str
+    readings: Readings
+    assume: Assumptions  # in_flight filled in
+    properties: tuple[str, ...]  # asked for, in the registry's order
+
+    def why_not_applicable(self) -> str | None:
+        """Why the scenario as a whole says nothing of the protocol."""
+        unknown = unknown_moves(self.scenario, PROTOCOLS[self.protocol])
+        return f"{self.protocol} does not know {', '.join(unknown)}" if unknown else None
+
+    def not_applicable(self, name: str) -> str | None:
+        """Why the property is not asked of the protocol."""
+        return not_applicable(PROPERTIES[name], PROTOCOLS[self.protocol])
+
+    def world(self, algorithms: Mapping[str, ModuleType] | None = None) -> World:
+        """Where everything lives; `algorithms` replaces those printed (a mutant, or an instrumented copy)."""
+        return build_world(self.scenario, PROTOCOLS[self.protocol], self.readings, self.assume, algorithms)
+
+    def model(self, algorithms: Mapping[str, ModuleType] | None = None) -> Model:
+        """The transition system."""
+        return build(self.world(algorithms), self.properties)
+
+
+def question(
+    scenario: Scenario,
+    *,
+    protocol: str | None = None,
+    readings: str | None = None,
+    reading: Mapping[str, str] | None = None,
+    assumptions: Mapping[str, str] | None = None,
+    properties: tuple[str, ...] = (),
+) -> Question:
+    """Put the options over the scenario's own choices.
+
+    `readings` names a set and stands in for what the file chooses; `reading` replaces single values.  Raises QuestionError.
+    """
+    name = scenario.protocol if protocol is None else protocol
+    _choose("protocol", name, PROTOCOLS)
+    if readings is not None:
+        _choose("set of readings", readings, NAMED_SETS)
+    for wanted in properties:
+        _choose("property", wanted, PROPERTIES)
+    for key, value in (assumptions or {}).items():
+        _choose("assumption", key, ASSUMPTIONS)
+        _choose(f"value of {key}", value, ASSUMPTIONS[key])
+    for key, value in (reading or {}).items():
+        try:
+            check_reading(key, value)
+        except ValueError as error:
+            raise QuestionError(str(error)) from None
+    known = PROTOCOLS[name]
+    chosen = {**known.printed(), **(dict(scenario.readings) if readings is None else {}), **(reading or {})}
+    assume = replace(scenario.assume, **{key.replace("-", "_"): value for key, value in (assumptions or {}).items()})
+    if assume.in_flight is None:
+        assume = replace(assume, in_flight=printed_in_flight(known))
+    base = PRINTED if readings is None else NAMED_SETS[readings]
+    return Question(scenario, name, base.with_values(chosen), assume, tuple(p for p in PROPERTIES if not properties or p in properties))
+
+
+def printed_in_flight(protocol: Protocol) -> str:
+    """Semantics section 4: PUB and REP come back to brokers that queue; without queues everything is lost."""
+    return "returned" if protocol.queues else "lost"
+
+
+def _choose(what: str, found: str, choices: Mapping[str, object] | tuple[str, ...]) -> None:
+    if found not in choices:
+        raise QuestionError(f"no {what} is called {found!r}; choose from {', '.join(choices)}")
+
+

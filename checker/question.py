@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import Any
 
 from roamcheck.model.build import build, build_world, unknown_moves
 from roamcheck.model.interface import Model
@@ -82,7 +83,8 @@ def question(
             raise QuestionError(str(error)) from None
     known = PROTOCOLS[name]
     chosen = {**known.printed(), **(dict(scenario.readings) if readings is None else {}), **(reading or {})}
-    assume = replace(scenario.assume, **{key.replace("-", "_"): value for key, value in (assumptions or {}).items()})
+    changes: dict[str, Any] = {key.replace("-", "_"): value for key, value in (assumptions or {}).items()}
+    assume = replace(scenario.assume, **changes)
     if assume.in_flight is None:
         assume = replace(assume, in_flight=printed_in_flight(known))
     base = PRINTED if readings is None else NAMED_SETS[readings]

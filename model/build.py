@@ -52,9 +52,8 @@ def build_world(
     linkable, visitors = possible_links(scenario), possible_visitors(scenario)
     ways: list[Way] = [(u, v) for u in brokers for v in linkable[u]]
     if assume.client_links == "queued":
-        for b in brokers:
-            for c in visitors[b]:
-                ways += [(c, b), (b, c)] if any(s.name == c for s in scenario.subscribers) else [(c, b)]
+        subscribers = {s.name for s in scenario.subscribers}
+        ways += [way for b in brokers for c in visitors[b] for way in ((c, b), (b, c)) if way[0] == c or c in subscribers]
     returned = [way for way in ways if way[0] in brokers] if assume.bounce == "later" and protocol.queues else []
     names = ["(overlay)", "(environment)", *brokers, *(s.name for s in scenario.subscribers), *(p.name for p in scenario.publishers)]
     names += [f"{u}→{v}" for u, v in ways] + [f"returned {u}→{v}" for u, v in returned]
@@ -86,9 +85,9 @@ def possible_visitors(scenario: Scenario) -> dict[BrokerId, tuple[Client, ...]]:
     at |= {(move.subscriber or move.publisher or "", move.to) for move in scenario.moves if move.do == "attach"}
     if scenario.free.client_moves:
         at |= {(s.name, b) for s in scenario.subscribers for b in scenario.brokers}
-    subscribers = [SubscriberId(s.name) for s in scenario.subscribers]
-    publishers = [PublisherId(p.name) for p in scenario.publishers]
-    return {BrokerId(b): tuple(c for c in (*subscribers, *publishers) if (c, b) in at) for b in scenario.brokers}
+    clients: list[Client] = [SubscriberId(s.name) for s in scenario.subscribers]
+    clients += [PublisherId(p.name) for p in scenario.publishers]
+    return {BrokerId(b): tuple(c for c in clients if (c, b) in at) for b in scenario.brokers}
 
 
 def build(w: World, properties: Collection[str] | None = None) -> Model:

@@ -19,7 +19,6 @@ from .scenario import Move
 from .world import Budget, Words, World, converse, lose_link, receive
 
 
-
 def environment_steps(w: World) -> Iterator[Step]:
     """The scenario's moves in their order, then the free ones."""
     for move in w.scenario.moves:
@@ -214,7 +213,8 @@ def attach(w: World, s: SubscriberId, b: BrokerId, claim: Claim, more: Arguments
         return Effect((budget, subscriber, i), words.collected())
 
     appends = w.outgoing(b) if w.instant else (w.channel[s, b],)
-    return Step("attach", (("subscriber", s), ("to", b), *more), Kind.ENVIRONMENT, react, Footprint(None, (w.budget, w.subscriber[s], w.broker[b]), appends))
+    footprint = Footprint(None, (w.budget, w.subscriber[s], w.broker[b]), appends)
+    return Step("attach", (("subscriber", s), ("to", b), *more), Kind.ENVIRONMENT, react, footprint)
 
 
 def detach(w: World, s: SubscriberId, claim: Claim, more: Arguments, roams: bool = False) -> Step:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol as Interface_
 from typing import cast
 
@@ -60,12 +61,12 @@ EVERY, QUIESCENT, RUN = "every state", "every quiescent state", "every run"
 PROPERTIES: dict[str, PropertyInfo] = {
     info.name: info
     for info in (
-        PropertyInfo("well-formed", EVERY, "entries, messages and timestamps name things that exist; one entry per (f, s)", "TR19 §3", mendable=True),
-        PropertyInfo("one-next-hop", EVERY, "all entries of a subscriber at a broker have the same interface", "TR19 §3.2", mendable=True, needs_names=True),
-        PropertyInfo("no-phantom", EVERY, "a subscriber receives only what was published and matches a filter that it had asked for", "TR19 §3"),
+        PropertyInfo("well-formed", EVERY, "entries, messages and timestamps name what exists; one entry per (f, s)", "TR19 §3", mendable=True),
+        PropertyInfo("one-next-hop", EVERY, "all entries of a subscriber at a broker have one interface", "TR19 §3.2", mendable=True, needs_names=True),
+        PropertyInfo("no-phantom", EVERY, "a subscriber receives only what was published and matches a filter it had asked for", "TR19 §3"),
         PropertyInfo("no-duplicate", EVERY, "a subscriber receives each event at most once", "TR19 §3"),
-        PropertyInfo("timestamp-bound", EVERY, "T_i(s).t never exceeds what s has sent; T_i(s).h ≥ 1", "TR19 §6", mendable=True, needs_timestamps=True),
-        PropertyInfo("routing-converged", QUIESCENT, "every broker has exactly the subscriber's filters, and its next hop is the overlay's", "TR19 §3.1"),
+        PropertyInfo("timestamp-bound", EVERY, "T_i(s).t is at most what s has sent; T_i(s).h ≥ 1", "TR19 §6", mendable=True, needs_timestamps=True),
+        PropertyInfo("routing-converged", QUIESCENT, "every broker has the subscriber's filters, and the overlay's next hop to it", "TR19 §3.1"),
         PropertyInfo("no-routing-loop", QUIESCENT, "following next hops for a subscriber ends at it", "TR19 §3.1", needs_names=True),
         PropertyInfo("no-stranded-event", QUIESCENT, "no broker of the subscriber's component still queues an event for it", "TR19 §5", needs_queues=True),
         PropertyInfo("delivered", QUIESCENT, "every event owed has arrived, unless a broker outside the component still holds it", "TR19 §7"),
@@ -172,7 +173,8 @@ def one_next_hop(i: Broker) -> Breach | None:
     hop: dict[SubscriberId, Interface] = {}
     for _, z, s in i.routing:
         if hop.setdefault(s, z) != z:
-            return Breach("all entries of a subscriber have the same interface", (("broker", i.me), ("subscriber", s), ("next hops", f"{hop[s]}, {z}")))
+            where = (("broker", i.me), ("subscriber", s), ("next hops", f"{hop[s]}, {z}"))
+            return Breach("all entries of a subscriber have the same interface", where)
     return None
 
 
@@ -211,7 +213,7 @@ def publisher_order(s: Subscriber, publishers: tuple[Publisher, ...]) -> Breach 
     """Whatever arrives from one publisher was published no earlier than what arrived before it."""
     for p in publishers:
         mine = [e for e in s.received if e in p.published]
-        for earlier, later in zip(mine, mine[1:], strict=False):
+        for earlier, later in pairwise(mine):
             if p.published.index(earlier) > p.published.index(later):
                 return Breach(
                     "events of one publisher arrive in the order published",
@@ -279,7 +281,8 @@ def no_routing_loop(view: View, s: Subscriber) -> Breach | None:
         return None
     for b in view.component(cast(BrokerId, s.broker)):
         for path in _paths(view, s, b):
-            return Breach("following next hops ends at the subscriber", (("subscriber", s.me), ("attached to", s.broker or ""), ("path", " → ".join(path))))
+            where = (("subscriber", s.me), ("attached to", str(s.broker)), ("path", " → ".join(path)))
+            return Breach("following next hops ends at the subscriber", where)
     return None
 
 
@@ -305,8 +308,8 @@ def no_stranded_event(view: View, s: Subscriber) -> Breach | None:
     if not s.attached:
         return None
     for b in view.component(cast(BrokerId, s.broker)):
-        if view.brokers[b].queue(s.me):
-            return Breach("no broker of the component queues an event", (("broker", b), ("subscriber", s.me), ("queue", ", ".join(view.brokers[b].queue(s.me)))))
+        if queued := view.brokers[b].queue(s.me):
+            return Breach("no broker of the component queues an event", (("broker", b), ("subscriber", s.me), ("queue", ", ".join(queued))))
     return None
 
 

@@ -100,7 +100,9 @@ PROTOCOLS: dict[str, Protocol] = {
             },
             "rp16_alg3_dynamic_brokers.migrate", BROKERS, timestamps=False, queues=False,
         ),
-        Protocol("phoenix", "mobile clients with replay", "TR19 Algorithms 1–2", "", {**_ALG1, **_PUB_REP}, None, CLIENTS, timestamps=False, queues=True),
+        Protocol(
+            "phoenix", "mobile clients with replay", "TR19 Algorithms 1–2", "", {**_ALG1, **_PUB_REP}, None, CLIENTS, timestamps=False, queues=True,
+        ),
         Protocol(
             "modular", "mobile clients and brokers, forced migration of the branch", "TR19 Algorithms 1–3", "",
             {

@@ -35,7 +35,8 @@ def replacement(old: Value, seed: int) -> Value:
     """A value of the same kind: the old one, or a new one."""
     if isinstance(old, tuple):
         return (old, (), (0,), (1, 0))[seed % 4]
-    return seed % 3
+    assert isinstance(old, int)
+    return (old + seed) % 3
 
 
 def reaction(outcomes: list[Changes | None]) -> Callable[[Word | None, tuple[Value, ...]], Effect | Disabled]:
@@ -63,8 +64,8 @@ def steps(draw: st.DrawFn, number: int) -> Step:
     appends = tuple(draw(st.lists(st.sampled_from(CHANNELS), max_size=2, unique=True)))
     words = st.lists(st.integers(0, 1), max_size=2).map(tuple)
     appended = st.lists(st.tuples(st.sampled_from(appends), words), max_size=2).map(tuple) if appends else st.just(())
-    outcomes = draw(st.lists(st.none() | st.tuples(seeds, appended), min_size=1, max_size=5))
-    footprints = st.builds(Footprint, st.sampled_from((None, *CHANNELS)), st.permutations(reads).map(tuple), st.just(appends))
+    outcomes = draw(st.lists(st.tuples(seeds, appended), min_size=2, max_size=4)) + draw(st.lists(st.none(), max_size=1))
+    footprints = st.builds(Footprint, st.sampled_from((None, None, *CHANNELS)), st.permutations(reads).map(tuple), st.just(appends))
     choices: tuple[Footprint | Disabled, ...] | None = draw(st.none() | st.tuples(*[footprints | st.just(Disabled("not here"))] * 3))
 
     def select(value: Value) -> Footprint | Disabled:
@@ -81,15 +82,16 @@ def steps(draw: st.DrawFn, number: int) -> Step:
         None if choices is None else CELLS[0],
         None if choices is None else select,
         draw(st.sampled_from((None, *CHANNELS))),
-        draw(st.booleans()),
+        draw(st.sampled_from((False, False, False, True))),
     )
 
 
 @st.composite
 def predicates(draw: st.DrawFn) -> Predicate:
-    """Refuses some values of up to three slots."""
-    reads = tuple(draw(st.lists(st.sampled_from(SLOTS), max_size=3)))
-    modulus, bad = draw(st.integers(2, 6)), draw(st.integers(0, 5))
+    """Refuses some values of up to three slots, and not that all are 0 or empty."""
+    reads = tuple(draw(st.lists(st.sampled_from(SLOTS), min_size=1, max_size=3)))
+    modulus = draw(st.integers(2, 13))
+    bad = draw(st.integers(1, modulus - 1))
 
     def check(values: tuple[Value, ...]) -> Breach | None:
         return Breach(f"not {bad}", (("values", str(values)),)) if sum(map(code, values)) % modulus == bad else None
@@ -100,7 +102,7 @@ def predicates(draw: st.DrawFn) -> Predicate:
 @st.composite
 def models(draw: st.DrawFn) -> Model:
     """Up to a few hundred states."""
-    properties = tuple(Property(scope.value, scope, tuple(draw(st.lists(predicates(), max_size=3)))) for scope in Scope)
+    properties = tuple(Property(scope.value, scope, tuple(draw(st.lists(predicates(), max_size=2)))) for scope in Scope)
     restless = draw(st.booleans())  # the second cell is idle only at 0
     unspent = draw(st.frozensets(st.integers(0, 2), max_size=2))
 
@@ -110,8 +112,8 @@ def models(draw: st.DrawFn) -> Model:
     return Model(
         "random",
         Layout((*(SlotSpec(f"cell{slot}") for slot in CELLS), *(SlotSpec(f"channel{slot}", bounded) for slot in CHANNELS))),
-        tuple(draw(st.lists(states, min_size=1, max_size=3))),
-        tuple(draw(steps(number)) for number in range(draw(st.integers(1, 6)))),
+        ((0, 0, (), ()), *draw(st.lists(states, max_size=2))),
+        tuple(draw(steps(number)) for number in range(draw(st.integers(3, 7)))),
         (*properties, Property("no endless run", Scope.RUN, ())),
         idle,
         draw(st.sampled_from(((CELLS[0],), (CELLS[0], CHANNELS[0])))),
@@ -121,10 +123,12 @@ def models(draw: st.DrawFn) -> Model:
 
 @st.composite
 def digraphs(draw: st.DrawFn) -> Model:
-    """Up to four nodes and seven edges with two flags."""
+    """Four nodes with two flags: a path, which may close, and a few edges more."""
     nodes = st.integers(0, 3)
     kinds = st.sampled_from((Kind.PROTOCOL, Kind.PROTOCOL, Kind.PROTOCOL, Kind.ENVIRONMENT))
-    edges = draw(st.lists(st.builds(Edge, nodes, nodes, st.none() | st.integers(1, 2), kinds), max_size=7))
-    raised = draw(st.dictionaries(nodes, st.frozensets(st.integers(1, 2)), max_size=4))
-    unspent = draw(st.frozensets(nodes, max_size=2))
-    return digraph(edges, Property("no endless run", Scope.RUN, ()), initial=(0, 1), raised=raised, unspent=unspent)
+    path = [Edge(node, (node + 1) % 4, draw(st.sampled_from((None, 1, 2)))) for node in range(draw(st.integers(1, 4)))]
+    edges = path + draw(st.lists(st.builds(Edge, nodes, nodes, st.sampled_from((None, 1, 2)), kinds), max_size=4))
+    flags = st.sampled_from((frozenset({1, 2}), frozenset({1}), frozenset({2}), frozenset[int]()))
+    raised = {node: draw(flags) for node in range(4)}
+    unspent = draw(st.frozensets(nodes, max_size=1))
+    return digraph(edges, Property("no endless run", Scope.RUN, ()), initial=(0,), raised=raised, unspent=unspent)

@@ -1,0 +1,177 @@
+"""Asks one question: explores the model, records a trace for each violation, and says it all in a form that can be printed or stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from roamcheck.model.interface import Kind, Model
+from roamcheck.model.scenario import warnings as scenario_warnings
+from roamcheck.spec.properties import PROPERTIES
+from roamcheck.spec.readings import NAMED_SETS, PRINTED
+from roamcheck.spec.protocols import PROTOCOLS
+
+from .engines import reference
+from .files import write_text
+from .guards import GuardCoverage
+from .question import Question
+from .trace import Trace, dumps, record
+from .verdict import Counterexample, ExitCode, Exploration, Holds, HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
+
+Engine = Callable[..., Exploration]
+ENGINES: dict[str, Engine] = {"reference": reference.explore}
+WORDS: dict[type, str] = {
+    Holds: "holds",
+    Violated: "violated",
+    HoldsWithin: "holds-within",
+    Unknown: "unknown",
+    NotApplicable: "not-applicable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where to stop."""
+
+    max_states: int | None = None
+    max_depth: int | None = None
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a question."""
+
+    question: Question
+    engine: str
+    model: Model | None  # None when the scenario does not apply as a whole
+    exploration: Exploration | None
+    verdicts: Mapping[str, Verdict]  # for every property asked, those that do not apply among them
+    traces: Mapping[str, Trace]
+    named: frozenset[str]  # properties asked for by name
+    warnings: tuple[str, ...] = ()
+    coverage: GuardCoverage | None = None
+    paths: Mapping[str, Path] = field(default_factory=dict)  # where the traces were written
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Violated before undecided before holds; what the papers do not promise counts when it was asked for by name."""
+        if self.exploration is not None and self.exploration.interrupted:
+            return ExitCode.INTERRUPTED
+        counted = [verdict for name, verdict in self.verdicts.items() if PROPERTIES[name].decisive or name in self.named]
+        if any(isinstance(verdict, Violated) for verdict in counted):
+            return ExitCode.VIOLATED
+        if any(isinstance(verdict, HoldsWithin | Unknown) for verdict in counted):
+            return ExitCode.UNDECIDED
+        return ExitCode.HOLDS
+
+
+def answer(
+    question: Question,
+    *,
+    engine: str = "reference",
+    limits: Limits | None = None,
+    named: frozenset[str] = frozenset(),
+    observe: Callable[[Progress], None] | None = None,
+    counts: bool = False,
+) -> Answer:
+    """Explore the question's model.  `counts` also records which guards of the algorithms were seen true and false."""
+    limits = limits or Limits()
+    why = question.why_not_applicable()
+    if why is not None:
+        verdicts: dict[str, Verdict] = {name: NotApplicable(why) for name in question.properties}
+        return Answer(question, engine, None, None, verdicts, {}, named, scenario_warnings(question.scenario))
+    coverage = GuardCoverage() if counts else None
+    model = question.model(coverage.algorithms if coverage else None)
+    found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe)
+    verdicts = {}
+    traces = {}
+    for name in question.properties:
+        reason = question.not_applicable(name)
+        verdict = NotApplicable(reason) if reason is not None else found.verdicts[name]
+        verdicts[name] = verdict
+        if isinstance(verdict, Violated):
+            traces[name] = record(question, model, verdict.counterexample, property=name, engine=engine)
+    return Answer(question, engine, model, found, verdicts, traces, named, (*scenario_warnings(question.scenario), *never_fired(model, found)), coverage)
+
+
+def never_fired(model: Model, found: Exploration) -> tuple[str, ...]:
+    """A warning for each move of the scenario that fired in no run: what was to be checked may never have happened."""
+    if not found.complete:
+        return ()
+    unfired = (model.steps[index] for index in found.unfired)
+    moves = [(dict(step.arguments)["move"], step) for step in unfired if step.kind is Kind.ENVIRONMENT and "move" in dict(step.arguments)]
+    lines = [f"move {move} ({step.action}) fired in no run: its guard never holds" for move, step in moves]
+    if found.counts.waiting_cycles:
+        lines.append("the protocol can go on for ever while the rest of the moves wait for silence; that run is not part of eventual-quiescence")
+    return tuple(lines)
+
+
+def write_traces(given: Answer, folder: Path) -> Answer:
+    """Write the traces of all violations into `folder`; raises FileError."""
+    paths = {}
+    for name, trace in given.traces.items():
+        path = folder / f"{given.question.scenario.name}.{given.question.protocol}.{readings_label(given.question)}{name}.jsonl"
+        write_text(path, dumps(trace))
+        paths[name] = path
+    return Answer(
+        given.question, given.engine, given.model, given.exploration, given.verdicts, given.traces, given.named, given.warnings, given.coverage, paths
+    )
+
+
+def readings_label(question: Question) -> str:
+    """Part of a file name: nothing for the printed readings, the name of the set for the others."""
+    printed = PROTOCOLS[question.protocol].printed()
+    for name, readings in NAMED_SETS.items():
+        if question.readings == readings.with_values(printed):
+            return "" if readings == PRINTED else f"{name}."
+    return "mixed."
+
+
+def as_record(given: Answer) -> dict[str, Any]:
+    """The verdict object of `--json`: everything but `seconds` is the same in every run."""
+    question, found = given.question, given.exploration
+    assume = question.assume
+    return {
+        "scenario": question.scenario.name,
+        "protocol": question.protocol,
+        "readings": question.readings.as_dict(),
+        "assumptions": {
+            "in-flight": assume.in_flight,
+            "bounce": assume.bounce,
+            "client-links": assume.client_links,
+            "radio": assume.radio,
+            "lossy": list(assume.lossy),
+        },
+        "engine": given.engine,
+        "reductions": [],
+        "complete": found is None or found.complete,
+        "states": found.counts.states if found else 0,
+        "transitions": found.counts.transitions if found else 0,
+        "depth": found.counts.depth if found else 0,
+        "quiescent": found.counts.quiescent if found else 0,
+        "unfair_cycles": found.counts.unfair_cycles if found else 0,
+        "seconds": round(found.seconds, 3) if found else 0.0,
+        "collision_bound": 0.0,
+        "properties": {name: verdict_record(verdict, given.paths.get(name)) for name, verdict in given.verdicts.items()},
+        "warnings": list(given.warnings),
+    }
+
+
+def verdict_record(verdict: Verdict, trace: Path | None) -> dict[str, Any]:
+    """One property's part of the verdict object."""
+    found: Counterexample | None = verdict.counterexample if isinstance(verdict, Violated) else None
+    record = {
+        "verdict": WORDS[type(verdict)],
+        "length": found.length if found else None,
+        "trace": str(trace) if trace else None,
+        "breach": {"conjunct": found.breach.conjunct, "values": dict(found.breach.values)} if found else None,
+    }
+    match verdict:
+        case HoldsWithin(bound):
+            record["bound"] = bound
+        case Unknown(why) | NotApplicable(why):
+            record["why"] = why
+    return record

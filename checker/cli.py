@@ -1,0 +1,357 @@
+"""The command line: parses options, reads files, asks, prints, and says by its exit code what came of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from roamcheck import __version__
+from roamcheck.model.scenario import ASSUMPTIONS, Scenario, ScenarioError, as_data, to_toml
+from roamcheck.model.scenario import warnings as scenario_warnings
+from roamcheck.spec.properties import PROPERTIES
+from roamcheck.spec.protocols import PROTOCOLS
+from roamcheck.spec.readings import NAMED_SETS, READINGS
+
+from .files import FileError, bundled, load_scenario, read_text, write_text
+from .question import Question, QuestionError, question
+from .verdict import ExitCode
+
+BAD_INPUT = (ScenarioError, FileError, QuestionError)
+FIRST_OF = (ExitCode.INTERRUPTED, ExitCode.DISAGREES, ExitCode.USAGE, ExitCode.VIOLATED, ExitCode.UNDECIDED, ExitCode.HOLDS)
+
+
+def main() -> None:
+    """The console script: whatever goes wrong is told in one line."""
+    from . import report
+
+    try:
+        commands(prog_name="roamcheck", standalone_mode=False)
+    except click.ClickException as error:
+        report.warn(f"error: {' '.join(error.format_message().split())}; see {error_context(error)} --help")
+        sys.exit(ExitCode.USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        report.warn("interrupted")
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:  # the reader has gone: nothing more can be said
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.HOLDS)
+
+
+def error_context(error: click.ClickException) -> str:
+    """The command that was called wrongly."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return context.command_path if context is not None else "roamcheck"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog="Example: roamcheck check child-above-parent")
+@click.version_option(__version__, prog_name="roamcheck")
+def commands() -> None:
+    """Checks publish/subscribe protocols whose clients and brokers move.
+
+    A scenario says who is there and what may move; roamcheck explores every interleaving of it under one of the published
+    protocols and gives the shortest counterexample to each property that does not hold.
+    """
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--json FILE|-`, on every command."""
+    text = "Write JSON to FILE, or with - to standard output and nothing else there."
+    return click.option("--json", "json_to", metavar="FILE|-", help=text)(command)
+
+
+class Lines:
+    """What goes to `--json`: line by line to standard output, or into a file that appears whole at the end."""
+
+    def __init__(self, target: str | None) -> None:
+        self.target = target
+        self.lines: list[str] = []
+
+    @property
+    def quiet(self) -> bool:
+        """Standard output is taken."""
+        return self.target == "-"
+
+    def add(self, record: Any) -> None:
+        """One object, one line."""
+        from . import report
+
+        if self.target == "-":
+            report.say(report.as_json(record))
+        elif self.target is not None:
+            self.lines.append(report.as_json(record))
+
+    def close(self) -> None:
+        """Write the file."""
+        if self.target not in (None, "-"):
+            write_text(Path(str(self.target)), "".join(line + "\n" for line in self.lines))
+
+
+def refuse(error: Exception) -> ExitCode:
+    """One clear line about bad input."""
+    from . import report
+
+    report.warn(f"error: {error}")
+    return ExitCode.USAGE
+
+
+def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
+    """NAME=VALUE options.  Raises QuestionError."""
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise QuestionError(f"{option} {text!r}: give NAME=VALUE")
+        found[name] = value
+    return found
+
+
+@commands.command(epilog="Example: roamcheck check figure-1b --protocol modular --json -")
+@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO…")
+@click.option("--protocol", metavar="NAME", help=f"One of {', '.join(PROTOCOLS)} (default: the file's, mft-pubsub).")
+@click.option("--readings", metavar="SET", help=f"A named set of readings: {', '.join(NAMED_SETS)}; stands in for the file's own.")
+@click.option("--reading", multiple=True, metavar="NAME=VALUE", help="One reading (repeatable); see `roamcheck list readings`.")
+@click.option("--in-flight", type=click.Choice(ASSUMPTIONS["in-flight"]), help="What a falling link does to PUB and REP in flight.")
+@click.option("--bounce", type=click.Choice(ASSUMPTIONS["bounce"]), help="When the sender learns of it.")
+@click.option("--client-links", type=click.Choice(ASSUMPTIONS["client-links"]), help="Clients talk through channels, or at once.")
+@click.option("--radio", type=click.Choice(ASSUMPTIONS["radio"]), help="Whether messages may be lost (how many: losses in [free]).")
+@click.option("--property", "properties", multiple=True, metavar="NAME", help="Ask only this property (repeatable).")
+@click.option("--engine", type=click.Choice(["reference"]), default="reference", help="The engine that explores.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states; verdicts say so.")
+@click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Stop at depth N; verdicts say so.")
+@click.option("--first", is_flag=True, help="Stop at the first violation.")
+@click.option("--traces", metavar="DIR", help="Write a trace per violation to DIR (default: roamcheck-traces, nothing with --json -).")
+@click.option("--tell", type=click.Choice(["shortest", "all", "none"]), default="shortest", help="Which counterexamples to tell step by step.")
+@click.option("--counts", is_flag=True, help="Also print steps by kind, the rate, and the guards never seen true or never false.")
+@json_option
+def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, tell: str, **options: Any) -> None:
+    """Explore all interleavings of each SCENARIO (a file, or the name of a bundled one) and give a verdict per property.
+
+    Exit code: 0 all hold, 1 a property is violated, 2 bad input, 3 undecided within the limits, 130 interrupted.
+    """
+    from . import report
+
+    lines = Lines(json_to)
+    folder = traces if traces is not None else (None if lines.quiet else "roamcheck-traces")
+    codes = [check_one(name, lines, folder, tell, options, apart=place > 0) for place, name in enumerate(scenarios)]
+    try:
+        lines.close()
+    except FileError as error:
+        codes.append(refuse(error))
+    if ExitCode.INTERRUPTED in codes:
+        report.warn("interrupted; this is what was found so far")
+    sys.exit(next(code for code in FIRST_OF if code in codes))
+
+
+def check_one(name: str, lines: Lines, folder: str | None, tell: str, options: dict[str, Any], apart: bool) -> ExitCode:
+    """One scenario of `check`; a bad one is told and the rest go on."""
+    from . import check as asking
+    from . import report
+    from .verdict import StepFailed
+
+    try:
+        asked = to_question(load_scenario(name), options)
+        limits = asking.Limits(options["max_states"], options["max_depth"], options["first"])
+        with report.progress(asked.scenario.name) as observe:
+            given = asking.answer(
+                asked, engine=options["engine"], limits=limits, named=frozenset(options["properties"]), observe=observe, counts=options["counts"]
+            )
+        if folder is not None:
+            given = asking.write_traces(given, Path(folder))
+    except BAD_INPUT as error:
+        lines.add({"scenario": None, "file": name, "error": str(error)})
+        return refuse(error)
+    except StepFailed as error:
+        lines.add({"scenario": None, "file": name, "error": str(error)})
+        return refuse(error)
+    lines.add(asking.as_record(given))
+    for warning in given.warnings:
+        report.warn(f"warning: {asked.scenario.name}: {warning}")
+    if not lines.quiet:
+        if apart:
+            report.say("")
+        report.verdicts(given)
+        if options["counts"]:
+            report.counts(given)
+        tell_counterexamples(given, tell)
+    return given.exit_code
+
+
+def to_question(scenario: Scenario, options: dict[str, Any]) -> Question:
+    """The scenario under the command line's options.  Raises QuestionError."""
+    assumptions = {name: options[name.replace("-", "_")] for name in ASSUMPTIONS if options[name.replace("-", "_")] is not None}
+    return question(
+        scenario,
+        protocol=options["protocol"],
+        readings=options["readings"],
+        reading=pairs(options["reading"], "--reading"),
+        assumptions=assumptions,
+        properties=options["properties"],
+    )
+
+
+def tell_counterexamples(given: Any, tell: str) -> None:
+    """Tell the shortest counterexample, or each."""
+    from . import narrate, report
+    from .replay import replay
+
+    found = sorted(given.traces.items(), key=lambda item: (not PROPERTIES[item[0]].decisive, item[1].header.length))
+    for name, trace in found[: {"none": 0, "shortest": 1, "all": None}[tell]]:
+        report.say(f"\n{name}: a shortest counterexample, {trace.header.length} steps")
+        report.say(narrate.text(replay(trace)))
+
+
+@commands.command("replay", epilog="Example: roamcheck replay traces/figure-3.jsonl --to mermaid")
+@click.argument("trace", metavar="TRACE")
+@click.option("--step", type=click.IntRange(min=0), metavar="N", help="Show step N alone, with the local states that it touched in full.")
+@click.option("--interactive", is_flag=True, help="Step through it: next, previous, go, state, enabled, why.")
+@click.option("--to", "form", type=click.Choice(["text", "mermaid", "itf"]), default="text", help="The form to tell it in.")
+@json_option
+def replay_command(trace: str, step: int | None, interactive: bool, form: str, json_to: str | None) -> None:
+    """Re-execute TRACE step by step and show what changed.
+
+    Exit code: 0 the steps and the recorded breach reproduce, 2 no trace of this format and version, 4 it does not replay.
+    """
+    from . import replaying
+
+    sys.exit(replaying.run(trace, step, interactive, form, Lines(json_to)))
+
+
+@commands.command("list", epilog="Example: roamcheck list readings --json -")
+@click.argument("what", type=click.Choice(["protocols", "properties", "readings", "assumptions", "scenarios", "mutants"]))
+@json_option
+def list_command(what: str, json_to: str | None) -> None:
+    """List the protocols, properties, readings, assumptions, bundled scenarios or mutants."""
+    from . import report
+
+    lines = Lines(json_to)
+    try:
+        rows = LISTS[what]()
+        for row in rows:
+            lines.add(row)
+        lines.close()
+    except BAD_INPUT as error:
+        sys.exit(refuse(error))
+    if not lines.quiet:
+        columns = list(rows[0])
+        report.table(columns, [[cell_text(row[column]) for column in columns] for row in rows])
+
+
+def cell_text(value: Any) -> str:
+    """A value as a cell of a table."""
+    if isinstance(value, dict):
+        return " ".join(str(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return ", ".join(str(part) for part in value)
+    return "" if value is None else str(value)
+
+
+def protocol_rows() -> list[dict[str, Any]]:
+    """A row for each protocol."""
+    return [{"name": p.name, "title": p.title, "source": p.source, "moves": sorted(p.moves)} for p in PROTOCOLS.values()]
+
+
+def property_rows() -> list[dict[str, Any]]:
+    """A row for each property."""
+    return [{"name": p.name, "asked in": p.scope, "says": p.says, "source": p.source, "in exit code": p.decisive} for p in PROPERTIES.values()]
+
+
+def reading_rows() -> list[dict[str, Any]]:
+    """A row for each reading; the printed value stands first."""
+    return [
+        {"name": r.name, "values": list(r.values), "amended": r.amended or r.printed, "question": r.question, "source": r.source} for r in READINGS
+    ]
+
+
+def assumption_rows() -> list[dict[str, Any]]:
+    """A row for each assumption; the printed value stands first."""
+    return [{"name": name, "values": list(values)} for name, values in ASSUMPTIONS.items()]
+
+
+def scenario_rows() -> list[dict[str, Any]]:
+    """A row for each bundled scenario."""
+    scenarios = (load_scenario(name) for name in bundled())
+    return [
+        {"name": s.name, "brokers": len(s.brokers), "subscribers": len(s.subscribers), "events": len(s.events), "moves": len(s.moves), "title": s.title}
+        for s in scenarios
+    ]
+
+
+def mutant_rows() -> list[dict[str, Any]]:
+    """A row for each mutant."""
+    from .mutants import as_rows
+
+    return as_rows()
+
+
+LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "protocols": protocol_rows,
+    "properties": property_rows,
+    "readings": reading_rows,
+    "assumptions": assumption_rows,
+    "scenarios": scenario_rows,
+    "mutants": mutant_rows,
+}
+
+
+@commands.group("scenarios", epilog="Example: roamcheck scenarios validate my-scenario.toml")
+def scenarios_group() -> None:
+    """List, show or validate scenarios."""
+
+
+@scenarios_group.command("list", epilog="Example: roamcheck scenarios list --json -")
+@json_option
+@click.pass_context
+def scenarios_list(context: click.Context, json_to: str | None) -> None:
+    """List the bundled scenarios."""
+    context.invoke(list_command, what="scenarios", json_to=json_to)
+
+
+@scenarios_group.command("show", epilog="Example: roamcheck scenarios show figure-1b")
+@click.argument("file")
+@json_option
+def scenarios_show(file: str, json_to: str | None) -> None:
+    """Print FILE (or the bundled scenario of that name) as it was understood, in canonical form."""
+    from . import report
+
+    lines = Lines(json_to)
+    try:
+        scenario = load_scenario(file)
+        lines.add(as_data(scenario))
+        lines.close()
+    except BAD_INPUT as error:
+        sys.exit(refuse(error))
+    if not lines.quiet:
+        report.say(to_toml(scenario).rstrip("\n"))
+
+
+@scenarios_group.command("validate", epilog="Example: roamcheck scenarios validate my-scenario.toml")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@json_option
+def scenarios_validate(files: tuple[str, ...], json_to: str | None) -> None:
+    """Check that each FILE is a scenario that makes sense; say what is wrong in one line, or warn of what is odd."""
+    from . import report
+
+    lines, code = Lines(json_to), ExitCode.HOLDS
+    for file in files:
+        try:
+            scenario = load_scenario(file)
+        except BAD_INPUT as error:
+            lines.add({"file": file, "valid": False, "error": str(error)})
+            code = refuse(error)
+            continue
+        warnings = list(scenario_warnings(scenario))
+        lines.add({"file": file, "valid": True, "scenario": scenario.name, "warnings": warnings})
+        for warning in warnings:
+            report.warn(f"warning: {scenario.name}: {warning}")
+        if not lines.quiet:
+            report.say(f"{scenario.name}: valid, {len(warnings)} warning{'' if len(warnings) == 1 else 's'}")
+    try:
+        lines.close()
+    except FileError as error:
+        code = refuse(error)
+    sys.exit(code)

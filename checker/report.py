@@ -1,0 +1,152 @@
+"""What a person reads: verdict tables, counts, lists.  Standard output carries the answer, standard error progress and warnings."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from roamcheck.spec.properties import PROPERTIES
+from roamcheck.spec.protocols import PROTOCOLS
+
+from .check import WORDS, Answer, readings_label
+from .guards import never
+from .verdict import HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
+
+STYLES = {"holds": "green", "violated": "bold red", "holds-within": "yellow", "unknown": "yellow", "not-applicable": "dim"}
+
+
+def out() -> Console:
+    """Standard output; as wide as the text needs when it is not a terminal."""
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """Plain text on standard output."""
+    print(text)
+
+
+def warn(text: str) -> None:
+    """One line on standard error."""
+    print(f"roamcheck: {text}", file=sys.stderr)
+
+
+def as_json(value: Any) -> str:
+    """One line of JSON, keys in their order."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[Progress], None]]:
+    """Show how far a search has come once it has taken two seconds; on a terminal only, on standard error."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("") as status:
+        status.stop()
+        shown = False
+
+        def observe(now: Progress) -> None:
+            nonlocal shown
+            if now.seconds < 2:
+                return
+            if not shown:
+                status.start()
+                shown = True
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            status.update(
+                f"{escape(what)}: {now.states:,} states, {now.transitions:,} transitions, {now.states / now.seconds:,.0f} states/s, "
+                f"frontier {now.frontier:,}, depth {now.depth}, {memory:,.0f} MiB, {now.seconds:,.0f} s"
+            )
+
+        yield observe
+
+
+def verdicts(given: Answer) -> None:
+    """The verdict on each property, with what it was given under."""
+    question, console = given.question, out()
+    console.print(f"[bold]{escape(question.scenario.name)}[/bold]  {escape(question.scenario.title)}")
+    console.print(f"protocol [bold]{question.protocol}[/bold] ({PROTOCOLS[question.protocol].source}), readings {readings_text(given)}, {assumptions_text(given)}")
+    why = question.why_not_applicable()
+    if why is not None:
+        console.print(f"[yellow]not applicable[/yellow]: {escape(why)}")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("property", "verdict", "length", "what fails, or where the trace is"):
+        table.add_column(column, overflow="fold")
+    for name, verdict in given.verdicts.items():
+        table.add_row(*verdict_row(given, name, verdict))
+    console.print(table)
+    found = given.exploration
+    if found is not None:
+        counts = found.counts
+        extent = "all" if found.complete else "stopped after"
+        console.print(
+            f"{extent} {counts.states:,} states, {counts.transitions:,} transitions, depth {counts.depth}, {counts.quiescent:,} quiescent; "
+            f"states are compared exactly, no collision is possible; {found.seconds:.2f} s"
+        )
+        if counts.unfair_cycles:
+            console.print(f"{counts.unfair_cycles:,} cycles of protocol steps are unfair (some channel is never served) and violate nothing")
+
+
+def verdict_row(given: Answer, name: str, verdict: Verdict) -> tuple[str, str, str, str]:
+    """One property's line."""
+    word = WORDS[type(verdict)]
+    shown = f"[{STYLES[word]}]{word}[/{STYLES[word]}]"
+    label = name if PROPERTIES[name].decisive else f"{name} [dim](not promised)[/dim]"
+    match verdict:
+        case Violated(counterexample):
+            where = f"[dim]{escape(str(given.paths[name]))}[/dim]" if name in given.paths else ""
+            return label, shown, str(counterexample.length), f"{escape(str(counterexample.breach))}  {where}".rstrip()
+        case HoldsWithin(text) | Unknown(text) | NotApplicable(text):
+            return label, shown, "", escape(text)
+    return label, shown, "", ""
+
+
+def readings_text(given: Answer) -> str:
+    """The readings in force: the name of the set, and what differs from the printed values."""
+    question = given.question
+    label = readings_label(question).rstrip(".") or "printed"
+    printed = PROTOCOLS["mft-pubsub"].printed()
+    if label != "mixed":
+        return f"[bold]{label}[/bold]"
+    base = question.readings.__class__().with_values(printed).as_dict()
+    return ", ".join(f"{name}={value}" for name, value in question.readings.as_dict().items() if base[name] != value)
+
+
+def assumptions_text(given: Answer) -> str:
+    """The assumptions in force."""
+    assume, losses = given.question.assume, given.question.scenario.free.losses
+    radio = assume.radio if assume.radio == "reliable" else f"{assume.radio}({losses}{', ' + ' '.join(assume.lossy) if assume.lossy else ''})"
+    return f"in-flight={assume.in_flight}, bounce={assume.bounce}, client-links={assume.client_links}, radio={radio}"
+
+
+def counts(given: Answer) -> None:
+    """What was explored: steps by kind, rate, and the guards that one side of was never seen."""
+    found, console = given.exploration, out()
+    if found is None:
+        return
+    rate = found.counts.states / found.seconds if found.seconds else 0
+    console.print(f"rate {rate:,.0f} states/s; transitions by action: " + ", ".join(f"{a} {n:,}" for a, n in found.steps_by_action.items()))
+    if given.coverage is not None:
+        never_true, never_false = never(given.coverage, PROTOCOLS[given.question.protocol])
+        console.print("guards never true:  " + (escape("; ".join(never_true)) or "none"))
+        console.print("guards never false: " + (escape("; ".join(never_false)) or "none"))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table."""
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        shown.add_column(column, overflow="fold")
+    for row in rows:
+        shown.add_row(*(escape(cell) for cell in row))
+    out().print(shown)

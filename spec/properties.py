@@ -62,13 +62,13 @@ PROPERTIES: dict[str, PropertyInfo] = {
     info.name: info
     for info in (
         PropertyInfo("well-formed", EVERY, "entries, messages and timestamps name what exists; one entry per (f, s)", "TR19 §3", mendable=True),
-        PropertyInfo("one-next-hop", EVERY, "all entries of a subscriber at a broker have one interface", "TR19 §3.2", mendable=True, needs_names=True),
+        PropertyInfo("one-next-hop", EVERY, "all entries of s at a broker have one interface", "TR19 §3.2", mendable=True, needs_names=True),
         PropertyInfo("no-phantom", EVERY, "a subscriber receives only what was published and matches a filter it had asked for", "TR19 §3"),
         PropertyInfo("no-duplicate", EVERY, "a subscriber receives each event at most once", "TR19 §3"),
         PropertyInfo("timestamp-bound", EVERY, "T_i(s).t is at most what s has sent; T_i(s).h ≥ 1", "TR19 §6", mendable=True, needs_timestamps=True),
         PropertyInfo("routing-converged", QUIESCENT, "every broker has the subscriber's filters, and the overlay's next hop to it", "TR19 §3.1"),
         PropertyInfo("no-routing-loop", QUIESCENT, "following next hops for a subscriber ends at it", "TR19 §3.1", needs_names=True),
-        PropertyInfo("no-stranded-event", QUIESCENT, "no broker of the subscriber's component still queues an event for it", "TR19 §5", needs_queues=True),
+        PropertyInfo("no-stranded-event", QUIESCENT, "no broker of the component of s still queues an event for it", "TR19 §5", needs_queues=True),
         PropertyInfo("delivered", QUIESCENT, "every event owed has arrived, unless a broker outside the component still holds it", "TR19 §7"),
         PropertyInfo("eventual-quiescence", RUN, "with the environment's budget spent, no weakly fair run goes on for ever", "TR19 §4"),
         PropertyInfo("eventual-delivery", RUN, "eventual-quiescence, and delivered in every quiescent state with the budget spent", "TR19 §7"),

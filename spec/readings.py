@@ -43,7 +43,7 @@ READINGS: tuple[Reading, ...] = (
         ("neighbour-only",),
     ),
     Reading(
-        "mig-stop", "TR19 Alg. 4 l.20, Alg. 1 l.28, RP16 Alg. 2 l.24", "does MIG stop at the broker that the subscriber names, or where the table ends?",
+        "mig-stop", "TR19 Alg. 4 l.20, Alg. 1 l.28, RP16 Alg. 2 l.24", "does MIG stop at the broker that s names, or where the table ends?",
         ("named-broker", "routing-table"), "routing-table",
     ),
     Reading(

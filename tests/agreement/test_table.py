@@ -1,0 +1,63 @@
+"""One table, every engine: the counts and verdicts on every bundled scenario, protocol and named set of readings.
+
+`expected.json` comes from an independent implementation of the semantics: verdicts, and lengths that may not be exceeded.
+`table.json` is what the reference explorer finds (benchmarks/table.py); its peers-* counts are those of Spin, TLC and rumur.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from roamcheck.checker.check import ENGINES, answer
+from roamcheck.checker.files import bundled, load_scenario
+from roamcheck.checker.question import question
+from roamcheck.checker.verdict import Holds, Violated
+
+HERE = Path(__file__).parent
+EXPECTED = json.loads((HERE / "expected.json").read_text())
+TABLE = json.loads((HERE / "table.json").read_text())
+PEERS = {"peers-b": (29_463, 106_194), "peers-c": (88_389, 377_508), "peers-d": (324_051, 1_528_939)}
+QUICK = 25_000  # states; the larger ones are marked slow
+
+
+def cases(engine_names=tuple(ENGINES)):
+    for key, row in sorted(TABLE.items()):
+        for engine in engine_names:
+            marks = [] if row["states"] <= QUICK or key == "peers-b mft-pubsub printed" else [pytest.mark.slow]
+            yield pytest.param(key, engine, marks=marks, id=f"{key} {engine}")
+
+
+@pytest.mark.parametrize(("key", "engine"), cases())
+def test_every_engine_agrees_with_the_table(key, engine):
+    name, protocol, readings = key.split()
+    given = answer(question(load_scenario(name), protocol=protocol, readings=readings), engine=engine)
+    counts, row = given.exploration.counts, TABLE[key]
+    assert [counts.states, counts.transitions, counts.depth, counts.quiescent, counts.unfair_cycles] == [
+        row["states"], row["transitions"], row["depth"], row["quiescent"], row["unfair_cycles"],
+    ]  # fmt: skip
+    assert {p: v.counterexample.length for p, v in given.verdicts.items() if isinstance(v, Violated)} == row["violated"]
+    assert given.exploration.complete
+
+
+@pytest.mark.parametrize("key", sorted(EXPECTED))
+def test_the_independent_implementation_agrees_and_finds_nothing_shorter(key):
+    name, protocol, readings = key.split()
+    given = answer(question(load_scenario(name), protocol=protocol, readings=readings))
+    for prop, shortest in EXPECTED[key]["violated"].items():
+        verdict = given.verdicts[prop]
+        assert isinstance(verdict, Violated), prop
+        assert shortest is None or verdict.counterexample.length <= shortest, prop
+    for prop in EXPECTED[key]["holds"]:
+        assert isinstance(given.verdicts[prop], Holds), prop
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_the_table_holds_the_counts_of_spin_tlc_and_rumur(name):
+    row = TABLE[f"{name} mft-pubsub printed"]
+    assert (row["states"], row["transitions"]) == PEERS[name]
+
+
+def test_every_bundled_scenario_is_in_the_table():
+    assert {key.split()[0] for key in TABLE} | {"peers-e", "peers-f"} == set(bundled())

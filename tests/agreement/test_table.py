@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from roamcheck.checker.check import ENGINES, answer
 from roamcheck.checker.files import bundled, load_scenario
 from roamcheck.checker.question import question

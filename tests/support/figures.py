@@ -7,8 +7,14 @@ must be 2, and steps 10–12 go to b1, b4 and b3.
 
 from __future__ import annotations
 
-from roamcheck.spec.messages import Bmig, BmigModular, Bsub, Fmig, Stamped, Timestamp
+from typing import Any
 
+from roamcheck.checker.files import load_scenario
+from roamcheck.checker.question import question
+from roamcheck.model.interface import Disabled, Model, State, fire
+from roamcheck.spec.messages import Bmig, BmigModular, Bsub, Btab, Fmig, Stamped, Timestamp
+
+Item = str | tuple[str, str, Any]
 BTAB = None
 
 
@@ -31,7 +37,7 @@ O3 = stamped(("s1", 1, 2), ("s2", 1, 3), ("s4", 1, 4), ("s5", 1, 4))
 C6 = stamped(("s6", 1, 1))
 O6 = stamped(("s1", 1, 3), ("s2", 1, 4), ("s3", 1, 2), ("s4", 1, 5), ("s5", 1, 5), ("s7", 1, 3))
 
-FIGURES = {
+FIGURES: dict[str, tuple[str, str, list[Item]]] = {
     "figure-2a": (
         "figure-1a",
         "modular",
@@ -75,3 +81,35 @@ FIGURES = {
         ],
     ),
 }  # fmt: skip
+
+
+def step_of(model: Model, item: Item) -> int:
+    """The number of the step that the item names."""
+    for number, step in enumerate(model.steps):
+        arguments = dict(step.arguments)
+        if isinstance(item, str) and arguments.get("move") == item:
+            return number
+        if not isinstance(item, str) and step.action == "deliver" and (arguments["from"], arguments["to"]) == item[:2]:
+            return number
+    raise KeyError(item)
+
+
+def follow(figure: str) -> tuple[Model, tuple[int, ...], State]:
+    """Run the figure in its order.  Raises AssertionError where a message delivered is not the one printed."""
+    scenario, protocol, items = FIGURES[figure]
+    model = question(load_scenario(scenario), protocol=protocol).model()
+    state, steps = model.initial_states[0], []
+    tables = {}  # what a BTAB carries: the sender's whole table when it handled the BMIG of the receiver itself
+    for item in items:
+        number = step_of(model, item)
+        step = model.steps[number]
+        if not isinstance(item, str):
+            head = state[step.footprint(state).takes][0]
+            assert head == (item[2] if item[2] is not None else Btab(tables[item[:2]])), item
+        after = fire(model, step, state)
+        assert not isinstance(after, Disabled), (item, after)
+        state = after
+        steps.append(number)
+        if not isinstance(item, str) and isinstance(item[2], BmigModular) and item[0] == item[2].migrated:
+            tables[item[1], item[0]] = state[model.layout.index(item[1])].routing
+    return model, tuple(steps), state

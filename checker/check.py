@@ -10,8 +10,8 @@ from typing import Any
 from roamcheck.model.interface import Kind, Model
 from roamcheck.model.scenario import warnings as scenario_warnings
 from roamcheck.spec.properties import PROPERTIES
-from roamcheck.spec.readings import NAMED_SETS, PRINTED
 from roamcheck.spec.protocols import PROTOCOLS
+from roamcheck.spec.readings import NAMED_SETS, PRINTED
 
 from .engines import reference
 from .files import write_text
@@ -94,7 +94,8 @@ def answer(
         verdicts[name] = verdict
         if isinstance(verdict, Violated):
             traces[name] = record(question, model, verdict.counterexample, property=name, engine=engine)
-    return Answer(question, engine, model, found, verdicts, traces, named, (*scenario_warnings(question.scenario), *never_fired(model, found)), coverage)
+    warnings = (*scenario_warnings(question.scenario), *never_fired(model, found))
+    return Answer(question, engine, model, found, verdicts, traces, named, warnings, coverage)
 
 
 def never_fired(model: Model, found: Exploration) -> tuple[str, ...]:

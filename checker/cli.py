@@ -17,7 +17,7 @@ from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
 from roamcheck.spec.readings import NAMED_SETS, READINGS
 
-from .files import FileError, bundled, load_scenario, read_text, write_text
+from .files import FileError, bundled, load_scenario, write_text
 from .question import Question, QuestionError, question
 from .verdict import ExitCode
 
@@ -274,11 +274,10 @@ def assumption_rows() -> list[dict[str, Any]]:
 
 def scenario_rows() -> list[dict[str, Any]]:
     """A row for each bundled scenario."""
-    scenarios = (load_scenario(name) for name in bundled())
-    return [
-        {"name": s.name, "brokers": len(s.brokers), "subscribers": len(s.subscribers), "events": len(s.events), "moves": len(s.moves), "title": s.title}
-        for s in scenarios
-    ]
+    def size(s: Scenario) -> dict[str, Any]:
+        return {"brokers": len(s.brokers), "subscribers": len(s.subscribers), "events": len(s.events), "moves": len(s.moves)}
+
+    return [{"name": s.name, **size(s), "title": s.title} for s in map(load_scenario, bundled())]
 
 
 def mutant_rows() -> list[dict[str, Any]]:

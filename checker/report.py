@@ -74,7 +74,8 @@ def verdicts(given: Answer) -> None:
     """The verdict on each property, with what it was given under."""
     question, console = given.question, out()
     console.print(f"[bold]{escape(question.scenario.name)}[/bold]  {escape(question.scenario.title)}")
-    console.print(f"protocol [bold]{question.protocol}[/bold] ({PROTOCOLS[question.protocol].source}), readings {readings_text(given)}, {assumptions_text(given)}")
+    protocol = f"[bold]{question.protocol}[/bold] ({PROTOCOLS[question.protocol].source})"
+    console.print(f"protocol {protocol}, readings {readings_text(given)}, {assumptions_text(given)}")
     why = question.why_not_applicable()
     if why is not None:
         console.print(f"[yellow]not applicable[/yellow]: {escape(why)}")

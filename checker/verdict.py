@@ -6,7 +6,7 @@ and of steps), which any engine and the replayer can follow through the model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -42,6 +42,11 @@ class Counterexample:
     def length(self) -> int:
         """Steps of every kind; for a run that goes on for ever, those of the stem and of one turn."""
         return len(self.steps)
+
+
+def goes_on_for_ever(turn: Iterable[Step]) -> Breach:
+    """The breach of a run that repeats these steps for ever."""
+    return Breach("a run goes on for ever", (("turn", ", ".join(map(str, turn))),))
 
 
 @dataclass(frozen=True, slots=True)

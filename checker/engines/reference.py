@@ -13,9 +13,20 @@ from time import monotonic
 
 from roamcheck.checker.cycles import ProtocolGraph, find_cycles, shortest_turn
 from roamcheck.checker.lifting import Check, LiftedModel, Numbers
-from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Holds, HoldsWithin, Progress, StepFailed, Unknown, Verdict, Violated
+from roamcheck.checker.verdict import (
+    Counterexample,
+    Counts,
+    Exploration,
+    Holds,
+    HoldsWithin,
+    Progress,
+    StepFailed,
+    Unknown,
+    Verdict,
+    Violated,
+    goes_on_for_ever,
+)
 from roamcheck.model.interface import Kind, Model, Property, Scope
-from roamcheck.spec.breach import Breach
 
 OFTEN = 0.1  # seconds between two reports of progress
 
@@ -177,7 +188,7 @@ class _Search:
         if asked and cycles.fair:
             turn = shortest_turn(self.graph, cycles.fair, busy, self.depth)
             initial, stem = self.path(turn.start)
-            breach = Breach("a run goes on for ever", (("turn", ", ".join(str(self.model.steps[step]) for step in turn.steps)),))
+            breach = goes_on_for_ever(self.model.steps[step] for step in turn.steps)
             lasso = Counterexample(initial, stem + turn.steps, len(stem), breach)
             for of in asked:
                 if of.name not in self.found or lasso.length < self.found[of.name].length:

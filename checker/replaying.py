@@ -1,0 +1,77 @@
+"""The command `replay`: reads a trace, re-executes it, and shows it in the form asked for."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from . import narrate, report
+from .files import FileError, printable, read_text
+from .interactive import Session
+from .replay import Replay, ReplayMismatch, described, replay
+from .trace import TraceError, loads
+from .verdict import ExitCode
+
+FORMS = {"text": narrate.text, "mermaid": narrate.mermaid, "itf": narrate.itf}
+
+
+class Lines(Protocol):
+    """Where `--json` goes."""
+
+    @property
+    def quiet(self) -> bool:
+        """Standard output is taken."""
+
+    def add(self, record: object) -> None:
+        """One object, one line."""
+
+    def close(self) -> None:
+        """Write the file."""
+
+
+def run(path: str, step: int | None, interactive: bool, form: str, lines: Lines) -> ExitCode:
+    """Replay the trace in the file `path`."""
+    try:
+        trace = loads(read_text(path), path)
+        if step is not None and step > trace.header.length:
+            raise FileError(f"{printable(path)}: has no step {step}; it has {trace.header.length}")
+        found = replay(trace)
+        for replayed in found.steps:
+            if step is None or step == replayed.number:
+                lines.add(described(replayed))
+        lines.close()
+    except (FileError, TraceError) as error:
+        report.warn(f"error: {error}")
+        return ExitCode.USAGE
+    except ReplayMismatch as error:
+        report.warn(f"error: {printable(path)}: does not replay: {error}")
+        return ExitCode.DISAGREES
+    if interactive:
+        walk(Session(found))
+    elif not lines.quiet:
+        show(found, step, form)
+    return ExitCode.HOLDS
+
+
+def show(found: Replay, step: int | None, form: str) -> None:
+    """Print the run, or one step of it."""
+    header = found.header
+    if form == "text":
+        report.say(f"{header.scenario.name}  {header.scenario.title}")
+        report.say(f"protocol {header.protocol}, {header.property or 'a run'}, {header.length} steps, recorded by {header.engine}, replayed")
+        report.say(narrate.text(found) if step is None else narrate.one_step(found, step))
+    else:
+        report.say(FORMS[form](found))
+
+
+def walk(session: Session) -> None:
+    """Ask for commands until there are no more."""
+    report.say(f"{session.found.header.scenario.name}: {len(session.found.steps)} steps; h for help")
+    while not session.done:
+        try:
+            line = input(session.prompt)
+        except (EOFError, KeyboardInterrupt):
+            report.say("")
+            return
+        answer = session.ask(line)
+        if answer:
+            report.say(answer)

@@ -15,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from roamcheck.spec.properties import PROPERTIES, not_applicable
@@ -61,7 +62,10 @@ def transcript(command: str) -> str:
     words = shlex.split(command.removeprefix("$ "))
     assert words[0] == "roamcheck", command
     environment = {**os.environ, "COLUMNS": "150", "NO_COLOR": "1"}
-    ran = subprocess.run([sys.executable, "-m", "roamcheck", *words[1:]], capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+    with tempfile.TemporaryDirectory() as scratch:  # where the command may write
+        (Path(scratch) / "traces").symlink_to(ROOT / "traces")
+        called = [sys.executable, "-m", "roamcheck", *words[1:]]
+        ran = subprocess.run(called, capture_output=True, text=True, cwd=scratch, env=environment, check=False)
     text = re.sub(r"\d+\.\d+ s\b", "0.01 s", ran.stdout)
     lines = "\n".join(line.rstrip() for line in text.rstrip().splitlines())
     return f"```\n{command}\n{lines}\n```"

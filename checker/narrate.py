@@ -43,7 +43,7 @@ def step_text(replayed: Replayed) -> Iterator[str]:
             yield f"{'':{MARGIN}}{sender} sends {what[2:]} to {receiver}" if verb == "to" else f"{'':{MARGIN}}{sender} {verb} {receiver}: {what[2:]}"
         elif "→" in slot and not (replayed.message is not None and what == f"− {describe(replayed.message)}"):
             yield f"{'':{MARGIN}}{slot}: {what[2:]} is gone with the link"
-        elif "→" not in slot:
+        elif "→" not in slot and not what.startswith(("N + ", "N − ")):  # the overlay's links say the same
             yield f"{'':{MARGIN}}{change}"
 
 

@@ -30,7 +30,7 @@ def cases(engine_names=tuple(ENGINES)):
             yield pytest.param(key, engine, marks=marks, id=f"{key} {engine}")
 
 
-@pytest.mark.parametrize(("key", "engine"), cases())
+@pytest.mark.parametrize(("key", "engine"), list(cases()))
 def test_every_engine_agrees_with_the_table(key, engine):
     name, protocol, readings = key.split()
     given = answer(question(load_scenario(name), protocol=protocol, readings=readings), engine=engine)

@@ -1,0 +1,201 @@
+"""One end-to-end test per command, and what bad input is answered with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from roamcheck.checker.files import bundled
+
+
+def roamcheck(*words, cwd=None, feed=None):
+    return subprocess.run([sys.executable, "-m", "roamcheck", *words], capture_output=True, text=True, cwd=cwd, input=feed, check=False)
+
+
+def one_line(ran, *says):
+    lines = ran.stderr.splitlines()
+    assert len(lines) == 1, ran.stderr
+    assert lines[0].startswith("roamcheck: error: ")
+    for text in says:
+        assert text in lines[0]
+    assert ran.stdout == ""
+
+
+def test_check_prints_verdicts_tells_the_shortest_and_writes_a_trace_for_each(tmp_path):
+    ran = roamcheck("check", "child-above-parent", "--counts", cwd=tmp_path)
+    assert ran.returncode == 1, ran.stderr
+    assert "no-routing-loop" in ran.stdout
+    assert "b4 takes BMIG" in ran.stdout
+    assert "guards never true" in ran.stdout
+    names = sorted(path.name for path in (tmp_path / "roamcheck-traces").iterdir())
+    assert "child-above-parent.mft-pubsub.no-routing-loop.jsonl" in names
+    replayed = roamcheck("replay", f"roamcheck-traces/{names[0]}", cwd=tmp_path)
+    assert replayed.returncode == 0, replayed.stderr
+
+
+def test_check_as_json_prints_nothing_else_and_writes_nothing(tmp_path):
+    ran = roamcheck("check", "figure-1b", "client-migration", "--protocol", "modular", "--json", "-", cwd=tmp_path)
+    records = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [record["scenario"] for record in records] == ["figure-1b", "client-migration"]
+    assert all(record["protocol"] == "modular" and record["complete"] for record in records)
+    assert records[1]["properties"]["hop-count-exact"]["verdict"] == "not-applicable"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["client-migration"], 0),
+        (["broker-migration"], 0),  # hop-count-exact is violated, but not promised
+        (["broker-migration", "--property", "hop-count-exact"], 1),
+        (["child-above-parent"], 1),
+        (["child-above-parent", "--readings", "amended"], 0),
+        (["client-migration", "--max-states", "3"], 3),
+        (["child-above-parent", "nosuch"], 2),
+        (["client-migration", "child-above-parent"], 1),
+        (["broker-migration", "--protocol", "phoenix"], 0),  # not applicable: phoenix knows no broker migration
+    ],
+)
+def test_the_exit_code_is_the_worst_of_what_came(words, code, tmp_path):
+    assert roamcheck("check", *words, "--json", "-", cwd=tmp_path).returncode == code
+
+
+def test_a_bad_file_among_several_is_an_error_object_and_the_rest_go_on(tmp_path):
+    ran = roamcheck("check", "nosuch", "client-migration", "--json", "-", cwd=tmp_path)
+    error, good = map(json.loads, ran.stdout.splitlines())
+    assert "nosuch" in error["error"]
+    assert good["scenario"] == "client-migration"
+
+
+def test_options_override_the_file(tmp_path):
+    scenario = bundled()["child-above-parent"] + '\n[readings]\nhop-test = "path"\n'
+    (tmp_path / "mine.toml").write_text(scenario)
+    for words, expected in (([], "path"), (["--readings", "printed"], "message"), (["--reading", "hop-test=home"], "home")):
+        ran = roamcheck("check", "mine.toml", *words, "--json", "-", cwd=tmp_path)
+        assert json.loads(ran.stdout)["readings"]["hop-test"] == expected
+    ran = roamcheck("check", "mine.toml", "--bounce", "later", "--in-flight", "lost", "--client-links", "instant", "--json", "-", cwd=tmp_path)
+    assert json.loads(ran.stdout)["assumptions"] == {
+        "in-flight": "lost", "bounce": "later", "client-links": "instant", "radio": "reliable", "lossy": [],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["check", "no-such-scenario"], ["no-such-scenario", "bundled"]),
+        (["check", "free-stra"], ["did you mean free-star"]),
+        (["check", "free-star", "--protocol", "mqtt"], ["no protocol is called 'mqtt'", "mft-pubsub"]),
+        (["check", "free-star", "--property", "speed"], ["no property is called 'speed'"]),
+        (["check", "free-star", "--reading", "queue"], ["give NAME=VALUE"]),
+        (["check", "free-star", "--reading", "queue=none"], ["reading queue has no value 'none'", "per-entry, per-subscriber"]),
+        (["check", "free-star", "--readings", "mine"], ["printed, amended"]),
+        (["check", "free-star", "--radio", "loud"], ["reliable"]),
+        (["check"], ["SCENARIO"]),
+        (["frobnicate"], ["frobnicate"]),
+        (["replay", "nothing.jsonl"], ["no such file"]),
+        (["replay", "."], ["is a folder"]),
+        (["list", "birds"], ["protocols"]),
+        (["scenarios", "show", "nosuch"], ["nosuch"]),
+    ],
+)
+def test_bad_usage_is_answered_by_one_clear_line_and_exit_code_2(words, says, tmp_path):
+    ran = roamcheck(*words, cwd=tmp_path)
+    assert ran.returncode == 2
+    one_line(ran, *says)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"format = =\n", "bad.toml:1"),
+        (b'format = "roamcheck-scenario/9"\n', "roamcheck-scenario/9"),
+    ],
+)
+def test_a_bad_scenario_file_is_told_with_file_and_line(content, says, tmp_path):
+    (tmp_path / "bad.toml").write_bytes(content)
+    for command in (["check"], ["scenarios", "validate"], ["scenarios", "show"]):
+        ran = roamcheck(*command, "bad.toml", cwd=tmp_path)
+        assert ran.returncode == 2
+        one_line(ran, "bad.toml", says)
+
+
+def test_a_file_name_with_odd_characters_does_not_reach_the_terminal_raw(tmp_path):
+    ran = roamcheck("check", "a\x1b[31mb\n.toml", cwd=tmp_path)
+    assert ran.returncode == 2
+    one_line(ran, "\\x1b", "\\n")
+
+
+def test_a_trace_that_does_not_replay_exits_4(tmp_path):
+    roamcheck("check", "child-above-parent", "--traces", ".", "--tell", "none", cwd=tmp_path)
+    path = tmp_path / "child-above-parent.mft-pubsub.no-routing-loop.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").replace('"to": "b1"', '"to": "b2"', 1), encoding="utf-8")
+    ran = roamcheck("replay", path.name, cwd=tmp_path)
+    assert ran.returncode == 4
+    one_line(ran, "step 1")
+
+
+def test_a_move_that_never_fires_is_warned_of(tmp_path):
+    text = bundled()["client-migration"] + '\n[[moves]]\nid = "stuck"\ndo = "attach"\nsubscriber = "s1"\nto = "b2"\nafter = ["t0-1"]\n'
+    (tmp_path / "mine.toml").write_text(text)
+    ran = roamcheck("check", "mine.toml", "--json", "-", cwd=tmp_path)
+    assert "move stuck (attach) fired in no run" in ran.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "mermaid", "itf"])
+def test_replay_in_every_form_and_interactively(form, tmp_path):
+    roamcheck("check", "overlap-queue", "--traces", ".", "--tell", "none", cwd=tmp_path)
+    (path,) = tmp_path.glob("*.jsonl")
+    ran = roamcheck("replay", path.name, "--to", form, cwd=tmp_path)
+    assert ran.returncode == 0
+    assert "e1" in ran.stdout
+    one = roamcheck("replay", path.name, "--step", "2", cwd=tmp_path)
+    assert "before" in one.stdout
+    assert roamcheck("replay", path.name, "--step", "99", cwd=tmp_path).returncode == 2
+    walked = roamcheck("replay", path.name, "--interactive", cwd=tmp_path, feed="n\ns\nq\n")
+    assert walked.returncode == 0
+    assert "   1  " in walked.stdout
+    records = [json.loads(line) for line in roamcheck("replay", path.name, "--json", "-", cwd=tmp_path).stdout.splitlines()]
+    assert [record["step"] for record in records] == list(range(1, len(records) + 1))
+
+
+@pytest.mark.parametrize(
+    ("what", "least", "keys"),
+    [
+        ("protocols", 7, {"name", "source"}),
+        ("properties", 13, {"name", "says"}),
+        ("readings", 17, {"name", "values", "amended"}),
+        ("assumptions", 4, {"name", "values"}),
+        ("scenarios", 29, {"name", "title"}),
+        ("mutants", 60, {"name", "algorithm", "line", "status", "killed_by"}),
+    ],
+)
+def test_list_as_a_table_and_as_json(what, least, keys, tmp_path):
+    records = [json.loads(line) for line in roamcheck("list", what, "--json", "-").stdout.splitlines()]
+    assert len(records) >= least
+    assert all(keys <= set(record) for record in records)
+    table = roamcheck("list", what).stdout
+    assert all(record["name"] in table for record in records)
+    roamcheck("list", what, "--json", "out.json", cwd=tmp_path)
+    assert len((tmp_path / "out.json").read_text().splitlines()) == len(records)
+
+
+def test_scenarios_list_show_and_validate(tmp_path):
+    shown = roamcheck("scenarios", "show", "figure-1b")
+    (tmp_path / "copy.toml").write_text(shown.stdout)
+    ran = roamcheck("scenarios", "validate", "copy.toml", "figure-1a", cwd=tmp_path)
+    assert ran.returncode == 0
+    assert ran.stdout.splitlines()[0].startswith("figure-1b: valid")
+    assert "free-star" in roamcheck("scenarios", "list").stdout
+    assert json.loads(roamcheck("scenarios", "show", "figure-1b", "--json", "-").stdout)["name"] == "figure-1b"
+
+
+@pytest.mark.parametrize("command", [[], ["check"], ["replay"], ["list"], ["scenarios"], ["scenarios", "show"], ["scenarios", "validate"]])
+def test_help_of_every_command_has_an_example(command):
+    ran = roamcheck(*command, "--help")
+    assert ran.returncode == 0
+    assert "Example: roamcheck" in ran.stdout

@@ -1,0 +1,31 @@
+"""What the README shows is what the program prints, and what it names is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_its_generated_parts_are_up_to_date():
+    ran = subprocess.run([sys.executable, str(ROOT / "benchmarks" / "readme.py"), "--check"], check=False)
+    assert ran.returncode == 0, "run: python benchmarks/readme.py"
+
+
+def test_its_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_its_scenario_is_one(tmp_path):
+    (example,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "mine.toml").write_text(example, encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-m", "roamcheck", "check", "mine.toml", "--json", "-"], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert ran.returncode in (0, 1), ran.stderr
+    assert "warning" not in ran.stderr

@@ -100,6 +100,7 @@ def shortest_turn(graph: ProtocolGraph, fair: tuple[Component, ...], busy: Calla
     """The fair closed walk for which the way there and one turn are shortest together; the first found among equals.
 
     `depth` is the distance of a state from the initial ones; it grows with the state's number, so states too far away end the search.
+    In components of thousands of states with long turns alone this is slow: each state is tried as a start.
     """
     best: Turn | None = None
     bound: int | None = None  # on way and turn together: to be undercut

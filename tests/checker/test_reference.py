@@ -182,7 +182,7 @@ def test_a_step_that_waits_for_silence_fires_in_quiescent_states_alone() -> None
         ),
         pytest.param(digraph([(0, 1), (1, 2), (2, 3), (3, 0), (1, 4), (4, 5), (5, 4)], ENDLESS), (0, 1, 2, 3), 0, id="equal: the first found"),
         pytest.param(digraph([(0, 1), (1, 0), (0, 2), (2, 3), (3, 0)], ENDLESS, unspent=frozenset({1})), (2, 3, 4), 0, id="not by way of a budget"),
-        pytest.param(digraph([(0, 1), (1, 0), (1, 2), (2, 2), (2, 0)], ENDLESS, unspent=frozenset({0, 1})), (0, 2, 3), 2, id="budget and none"),
+        pytest.param(digraph([(0, 1), (1, 0), (0, 2), (2, 3), (3, 2), (3, 1)], ENDLESS, unspent=frozenset({0, 1})), (2, 3, 4), 1, id="by budgets"),
         pytest.param(digraph([(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (4, 4)], ENDLESS, initial=(6, 0)), (0, 1, 2, 3), 0, id="another start"),
         pytest.param(digraph([(0, 1), (1, 2), (2, 3), (3, 0), (1, 4), (4, 4)], ENDLESS), (0, 4, 5), 2, id="longer way, shorter turn"),
     ],

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from roamcheck.model.interface import Disabled, State, fire
+import re
+
+from roamcheck.model.interface import State
 
 from .changes import in_full
 from .narrate import MARGIN, headline, step_text
-from .replay import Replay, enabled
+from .replay import Replay, enabled, why_disabled
 
 HELP = """n, Enter    the next step            p           the previous one
 g N         go to step N             s [NAME]    the state, or that of one broker, client or channel (b2→b3)
 e           the steps enabled here   w STEP      why a step cannot fire here: w deliver(b2, b3)
 h           this text                q           leave"""
+NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class Session:
     """A place in a run."""
 
-    def __init__(self, found: Replay) -> None:
+    def __init__(self, found: Replay, at: int = 0) -> None:
         self.found = found
-        self.at = 0  # steps taken
+        self.at = at  # steps taken
         self.done = False
 
     @property
@@ -38,10 +41,10 @@ class Session:
         match word:
             case "" | "n" | "next":
                 return self.go(self.at + 1) if self.at < len(self.found.steps) else self.end()
-            case "p" | "previous":
+            case "p" | "prev" | "previous":
                 return self.go(self.at - 1) if self.at else "this is the start"
             case "g" | "go":
-                return self.go(int(rest)) if rest.strip().isdecimal() else "g takes the number of a step"
+                return self.go(int(rest)) if NUMBER.fullmatch(rest.strip()) else "g takes the number of a step"
             case "s" | "state":
                 return self.show(rest.strip())
             case "e" | "enabled":
@@ -86,10 +89,8 @@ class Session:
         """The guard that keeps a step from firing."""
         for step in self.found.model.steps:
             if name in (str(step), str(step).replace(" ", "")):
-                after = fire(self.found.model, step, self.state)
-                if isinstance(after, Disabled):
-                    return f"{step} cannot fire, since this does not hold: {after.guard}"
-                return f"{step} can fire"
+                guard = why_disabled(self.found.model, step, self.state)
+                return f"{step} can fire" if guard is None else f"{step} cannot fire, since this does not hold: {guard}"
         return f"no step is called {name!r}; e lists those enabled, and this run's next is {self.next_step()}"
 
     def next_step(self) -> str:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from roamcheck.model.encoding import MAPS
 from roamcheck.model.interface import State
+from roamcheck.model.overlay import Overlay
+from roamcheck.model.world import Budget
 from roamcheck.spec.messages import INFINITE, KINDS, describe
-from roamcheck.spec.state import Broker
+from roamcheck.spec.state import Broker, Subscriber
 
 from .changes import in_full
 from .lines import describe as describe_lines
 from .replay import Replay, Replayed
 
 MARGIN = 8  # where what a step did is indented to
+PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9]*")  # a name that Mermaid takes for one; others get an alias
+RESERVED = frozenset({  # its own words, which end or begin a statement wherever they stand
+    "activate", "actor", "alt", "and", "as", "autonumber", "box", "break", "create", "critical", "deactivate", "destroy", "else", "end", "left",
+    "link", "links", "loop", "note", "opt", "option", "over", "par", "participant", "rect", "right", "title",
+})  # fmt: skip
+SETS = {  # fields that the papers treat as sets, kept as sorted tuples
+    (Broker, "neighbours"), (Broker, "subscribers"), (Broker, "publishers"), (Broker, "routing"), (Subscriber, "wants"), (Subscriber, "asked"),
+    (Subscriber, "owed"), (Budget, "fired"), (Budget, "roaming"),
+}  # fmt: skip
 
 
 def text(found: Replay) -> str:
@@ -104,29 +117,36 @@ def one_step(found: Replay, number: int) -> str:
 def mermaid(found: Replay) -> str:
     """A sequence diagram: an arrow for each message taken, a note for each move of the environment."""
     names = [spec.name for spec in found.model.layout.slots if "→" not in spec.name and not spec.name.startswith("(")]
-    lines = ["sequenceDiagram", *(f"    participant {name}" for name in names)]
+    ids = {name: name if PLAIN.fullmatch(name) and name.lower() not in RESERVED else f"_{place}" for place, name in enumerate(names)}
+    lines = ["sequenceDiagram", *(f"    participant {ids[name]}" + (f" as {name}" if ids[name] != name else "") for name in names)]
     for replayed in found.steps:
         if found.header.loop == replayed.number - 1:
             lines.append("    loop for ever")
         arguments = dict(replayed.step.arguments)
-        told = f"{replayed.number}. {headline(replayed)}".replace(";", ",").replace("#", "")
         if replayed.message is not None:
             arrow = {"deliver": "->>", "lose": "-x", "return": "--x"}[replayed.step.action]
             ends = (arguments["from"], arguments["to"]) if replayed.step.action != "return" else (arguments["to"], arguments["from"])
-            lines.append(f"    {ends[0]}{arrow}{ends[1]}: {replayed.number}. {describe(replayed.message)}".replace(";", ","))
+            lines.append(f"    {ids[ends[0]]}{arrow}{ids[ends[1]]}: {escaped(f'{replayed.number}. {describe(replayed.message)}')}")
         else:
-            over = arguments["link"].replace("–", ",") if "link" in arguments else ",".join(note_over(arguments))
-            lines.append(f"    Note over {over}: {told}")
+            over = ",".join(ids[name] for name in note_over(arguments))
+            lines.append(f"    Note over {over}: {escaped(f'{replayed.number}. {headline(replayed)}')}")
     if found.header.loop is not None:
         lines.append("    end")
     if found.header.breach is not None:
-        last = f"    Note over {names[0]},{names[-1]}: {found.header.property} is violated: {found.header.breach}"
-        lines.append(last.replace(";", ","))
+        told = escaped(f"{found.header.property} is violated: {found.header.breach}")
+        lines.append(f"    Note over {ids[names[0]]},{ids[names[-1]]}: {told}")
     return "\n".join(lines)
+
+
+def escaped(text: str) -> str:
+    """Text that Mermaid takes for text: a semicolon would end the statement, and a hash begins an entity."""
+    return text.replace(";", ",").replace("#", "")
 
 
 def note_over(arguments: dict[str, str]) -> list[str]:
     """The participants of an environment step."""
+    if "link" in arguments:
+        return arguments["link"].split("–")
     who = arguments.get("subscriber") or arguments.get("publisher") or arguments.get("broker", "")
     return [who, arguments["to"]] if "to" in arguments else [who]
 
@@ -169,7 +189,7 @@ def itf_value(value: Any) -> Any:
     if value is None:
         return {"tag": "None", "value": {"#tup": []}}
     if isinstance(value, int):
-        return {"#bigint": "-1" if value >= INFINITE else str(value)}
+        return {"#bigint": "-1" if value >= INFINITE else str(value)}  # -1: the hop count ∞
     if isinstance(value, frozenset):
         return {"#set": [itf_value(item) for item in sorted(value, key=repr)]}
     if type(value) in KINDS:
@@ -185,8 +205,10 @@ def itf_value(value: Any) -> Any:
 def itf_field(value: Any, name: str) -> Any:
     """A field of local state; those that the papers treat as sets and maps are tagged so."""
     item = getattr(value, name)
-    if isinstance(value, Broker) and name == "routing":
-        return {"#set": [itf_value(entry) for entry in item]}
-    if isinstance(value, Broker) and name in ("timestamps", "queues"):
+    if (type(value), name) == (Overlay, "links"):
+        return {"#set": [{"#tup": list(pair)} for pair in item]}
+    if (type(value), name) in SETS:
+        return {"#set": [itf_value(member) for member in item]}
+    if (type(value), name) in MAPS:
         return {"#map": [[itf_value(key), itf_value(part)] for key, part in item]}
     return itf_value(item)

@@ -57,7 +57,7 @@ def replay(trace: Trace) -> Replay:
     header = trace.header
     model = header.question().model()
     if header.initial >= len(model.initial_states) or digest(model.initial_states[header.initial]) != header.digest:
-        raise ReplayMismatch("the initial state differs from the recorded one; the scenario in the header was edited, or roamcheck has changed")
+        raise ReplayMismatch("no step replays: the initial state differs from the recorded one; the header was edited, or roamcheck has changed")
     margin = PROTOCOLS[header.protocol].margin
     by_name = {(step.action, step.arguments): step for step in model.steps}
     state, done = model.initial_states[header.initial], []
@@ -66,7 +66,10 @@ def replay(trace: Trace) -> Replay:
         if step is None:
             raise mismatch(model, state, recorded, f"the scenario has no step {recorded}")
         message = taken(step, state)
-        after = fire(model, step, state)
+        try:
+            after = fire(model, step, state)
+        except Exception as error:  # a defect of the model, which the trace is not to blame for
+            raise mismatch(model, state, recorded, f"{recorded} raises {type(error).__name__}: {' '.join(str(error).split())}") from error
         if isinstance(after, Disabled):
             raise mismatch(model, state, recorded, f"{recorded} cannot fire, since this does not hold: {after.guard}")
         if message != recorded.message:
@@ -92,7 +95,16 @@ def mismatch(model: Model, state: State, recorded: TraceStep, why: str) -> Repla
 
 def enabled(model: Model, state: State) -> list[Step]:
     """The steps that can fire in a state, in the model's order."""
-    return [step for step in model.steps if not isinstance(fire(model, step, state), Disabled)]
+    return [step for step in model.steps if why_disabled(model, step, state) is None]
+
+
+def why_disabled(model: Model, step: Step, state: State) -> str | None:
+    """The guard that keeps the step from firing; None when it can fire."""
+    try:
+        after = fire(model, step, state)
+    except Exception as error:  # seen from here it only cannot be taken; whoever takes it is told
+        return f"it does not raise {type(error).__name__}"
+    return after.guard if isinstance(after, Disabled) else None
 
 
 # ---- the recorded breach ----------------------------------------------------------------------------
@@ -152,5 +164,4 @@ def described(replayed: Replayed) -> dict[str, object]:
         "to": arguments["link"].split("–")[1] if "link" in arguments else arguments.get("to"),
         "message": None if replayed.message is None else to_data(replayed.message),
         "changes": [{"slot": change.slot, "what": change.what} for change in replayed.changes],
-        "lines": [str(lines) for lines in replayed.lines],
     }

@@ -32,6 +32,8 @@ def run(path: str, step: int | None, interactive: bool, form: str, lines: Lines)
     """Replay the trace in the file `path`."""
     try:
         trace = loads(read_text(path), path)
+        if step is not None and form != "text":
+            raise FileError(f"--step {step} --to {form}: a step alone is told as text; leave one of the two out")
         if step is not None and step > trace.header.length:
             raise FileError(f"{printable(path)}: has no step {step}; it has {trace.header.length}")
         found = replay(trace)
@@ -45,9 +47,11 @@ def run(path: str, step: int | None, interactive: bool, form: str, lines: Lines)
     except ReplayMismatch as error:
         report.warn(f"error: {printable(path)}: does not replay: {error}")
         return ExitCode.DISAGREES
+    if lines.quiet:
+        return ExitCode.HOLDS
     if interactive:
-        walk(Session(found))
-    elif not lines.quiet:
+        walk(Session(found, step or 0))
+    else:
         show(found, step, form)
     return ExitCode.HOLDS
 
@@ -72,6 +76,9 @@ def walk(session: Session) -> None:
         except (EOFError, KeyboardInterrupt):
             report.say("")
             return
+        except UnicodeDecodeError:
+            report.say("that is no text; h lists the commands")
+            continue
         answer = session.ask(line)
         if answer:
             report.say(answer)

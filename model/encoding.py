@@ -25,7 +25,7 @@ from .scenario import JSON
 from .world import Budget
 
 DIGEST = re.compile(r"[0-9a-f]{32}")  # what `digest` returns
-_MAPS = {(Broker, "timestamps"), (Broker, "queues"), (Overlay, "parents"), (Budget, "left")}  # sorted pairs of a name and a value
+MAPS = {(Broker, "timestamps"), (Broker, "queues"), (Overlay, "parents"), (Budget, "left")}  # sorted pairs of a name and a value
 _HOPS = re.compile(r"∞(\+[1-9][0-9]{0,17})?")
 
 
@@ -58,7 +58,7 @@ def to_data(value: Any) -> JSON:
         data: dict[str, JSON] = {"kind": KINDS[type(value)]} if type(value) in KINDS else {}
         for name in names:
             item = getattr(value, name)
-            data[name] = {key: to_data(part) for key, part in item} if (type(value), name) in _MAPS else to_data(item)
+            data[name] = {key: to_data(part) for key, part in item} if (type(value), name) in MAPS else to_data(item)
         return data
     if isinstance(value, tuple):
         return [to_data(item) for item in value]

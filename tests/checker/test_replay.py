@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcheck.checker.check import answer
-from roamcheck.checker.files import load_scenario
+from roamcheck.checker.files import bundled, load_scenario
 from roamcheck.checker.question import question
-from roamcheck.checker.replay import ReplayMismatch, enabled, replay, why_disabled
-from roamcheck.checker.trace import Trace, TraceError, dumps, loads
+from roamcheck.checker.replay import ReplayMismatch, breaches_in, enabled, replay, why_disabled
+from roamcheck.checker.trace import Steps, Trace, TraceError, dumps, loads, record
 from roamcheck.model.interface import Effect, Kind, Model, fire
+from roamcheck.model.scenario import as_data, from_data
 from roamcheck.spec.breach import Breach
 
 FOR_EVER = "eventual-quiescence"  # of child-above-parent: 9 steps, of which the last two repeat
@@ -266,3 +267,36 @@ def test_no_edit_of_a_step_goes_unseen(data: st.DataObject) -> None:
     if json.dumps(lines) != before:
         with pytest.raises((TraceError, ReplayMismatch)):
             replay(loads("".join(json.dumps(line) + "\n" for line in lines), "t.jsonl"))
+
+
+def test_any_breach_of_the_property_in_the_last_state_may_be_recorded() -> None:
+    """An engine that asks the predicates in another order records another one, as true as the first."""
+    asked = question(load_scenario("figure-1a"), properties=("hop-count-exact",))
+    trace = answer(asked).traces["hop-count-exact"]
+    found = replay(trace)
+    breaches = breaches_in(found.model.properties[0], found.state(trace.header.length))
+    assert len(breaches) > 1
+    for breach in breaches:
+        replay(replace(trace, header=replace(trace.header, breach=breach)))
+    assert "another breach" in refusal(replace(trace, header=replace(trace.header, breach=Breach(breaches[0].conjunct, breaches[1].values[:1]))))
+
+
+def test_a_turn_that_starves_a_channel_is_no_turn() -> None:
+    """REP(e1) goes round between b3 and b4 while a second event waits to be taken by b1, which happens in every fair run."""
+    data: Any = as_data(lasso().header.scenario)
+    data["events"]["e2"] = data["events"]["e1"]
+    data["moves"].append({"id": "t2-0", "do": "publish", "event": "e2", "after": ["t1-0"]})
+    asked = question(from_data(data, "t"), properties=(FOR_EVER,))
+    model = asked.model()
+    index = {str(step): number for number, step in enumerate(model.steps)}
+    names = [str(step) for step in lasso().steps]
+    names.insert(7, "publish(p1, e2, t2-0)")
+    run, breach = Steps(tuple(index[name] for name in names)), lasso().header.breach
+    assert "the turn is not fair: p1→b1" in refusal(record(asked, model, run, property=FOR_EVER, breach=breach, loop=8, engine="by hand"))
+
+
+def test_the_name_of_a_step_is_its_own() -> None:
+    """The replayer finds a step by its name, so no model may have two of one name."""
+    for name in bundled():
+        model = question(load_scenario(name), protocol="mft-pubsub", assumptions={"bounce": "later", "radio": "detected"}).model()
+        assert len({(step.action, step.arguments) for step in model.steps}) == len(model.steps), name

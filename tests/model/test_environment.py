@@ -519,6 +519,29 @@ def test_a_leader_that_joins_turns_nobody():
     assert [what for what, _ in seen] == ["b3 migrates from None to b2"]
 
 
+BELOW = "the parent kept since the link fell counts as the next hop to the leader again, although that broker now follows this one"
+
+
+def below_its_own_child() -> Run:
+    """b3 breaks off b2 and leads; then b2 leaves b1 and hangs itself below b3; then b3 may merge with b1."""
+    run = Run(moves=("a: link-down b2 b3", "b: migrate b2 b3 after a", "c: merge b3 b1 after b"))
+    run.do("link-down b2–b3", "migrate b2 b3")
+    assert run["(overlay)"].links == (("b2", "b3"),)
+    assert run["(overlay)"].parent("b2") == "b3"
+    return run.settle()
+
+
+@pytest.mark.xfail(strict=True, reason=BELOW)
+def test_a_broker_that_broke_off_and_is_joined_from_above_still_leads_its_branch():
+    assert below_its_own_child()["(overlay)"].path_to_leader("b3") == ("b3",)
+
+
+@pytest.mark.xfail(strict=True, reason=BELOW)
+def test_a_merge_of_a_broker_that_leads_turns_nobody_even_if_its_former_parent_follows_it_now():
+    run = below_its_own_child().do("merge b3 b1")
+    assert run["(overlay)"].next_turns() == {}
+
+
 def test_a_merge_joins_two_components_and_waits_until_an_earlier_one_has_turned():
     run = Run([*TWO, ["b7", "b8"]], FAR, ("m: merge b6 b2", "n: merge b7 b1", "o: merge b5 b6"), leaders=("b1", "b3", "b7"))
     assert run.refused("merge b5 b6") == "b5 and b6 are in different components"

@@ -32,7 +32,7 @@ def waiting(**queues: str) -> Any:
 @pytest.mark.parametrize(
     ("queues", "y", "after", "events"),
     [
-        pytest.param({"s1": "e1 e2 e1"}, "s1", {}, "e1 e2 e1", id="everything goes to the client, oldest first, and the queue is empty"),
+        pytest.param({"s1": "e1 e2 e1 e3"}, "s1", {}, "e1 e2 e1 e3", id="everything goes to the client, oldest first, and the queue is empty"),
         pytest.param({"s1": "e2"}, "b2", {}, "e2", id="everything goes to a neighbour"),
         pytest.param({"s1": "e1", "s2": "e2"}, "b2", {"s2": "e2"}, "e1", id="the queue of another subscriber stays"),
         pytest.param({"s2": "e2"}, "b2", {"s2": "e2"}, "", id="nothing is queued: nothing happens"),

@@ -52,3 +52,23 @@ def test_a_control_message_that_comes_back_changes_nothing(m, readings):
 def test_what_comes_back_goes_behind_what_is_queued_already():
     i = B.with_queue("s1", ("e2",))
     assert returned(Rep("e1", "s1"), PRINTED, i) == ({"s1": ("e2", "e1")}, ())
+
+
+@pytest.mark.parametrize("m", [Pub("e1", ("s2",)), Rep("e1", "s2")])
+@pytest.mark.parametrize("readings", [PRINTED, AMENDED])
+def test_without_queues_what_comes_back_is_lost_even_where_a_next_hop_is_up(m, readings):
+    assert on_return(B, "b2", m, Rules(readings, MATCHING, queues=False)) == (B, ())
+    assert on_return(B, "b2", m, Rules(readings, MATCHING)) != (B, ())
+
+
+def test_as_printed_a_pub_comes_back_for_nobody_once_the_table_has_turned_away_from_the_fallen_link():
+    assert returned(Pub("e1"), PRINTED, B.rerouted("s1", "b3")) == ({}, ())
+
+
+def test_as_amended_each_subscriber_of_a_pub_goes_its_own_way_and_the_client_may_be_here_by_now():
+    i = replace(B, neighbours=("b3", "b4"), subscribers=("s4",), routing=(Entry("f1", "b2", "s1"), Entry("f1", "b4", "s2"), Entry("f1", "s4", "s4")))
+    assert returned(Pub("e1", ("s1", "s2", "s4")), AMENDED, i) == ({"s1": ("e1",)}, (Send("b4", Rep("e1", "s2")), Send("s4", Rep("e1", "s4"))))
+
+
+def test_as_amended_it_is_sent_again_over_the_link_it_came_back_from_if_that_is_up_again():
+    assert returned(Rep("e1", "s1"), AMENDED, B.linked("b2")) == ({}, (Send("b2", Rep("e1", "s1")),))

@@ -21,13 +21,15 @@ def link(u: BrokerId, v: BrokerId) -> Link:
 class Overlay:
     """A forest of brokers.
 
-    `parents` keeps a broker's last next hop to its leader even when that link is down: the b_o of its next migration.
+    `parents` keeps a broker's last next hop to its leader even when that link has fallen: the b_o of its next migration.  `tops` are those
+    whose it has: each leads what broke off with it, also when its former parent comes back below it.
     `turning` holds, for each merge under way, the path (x0, x1, …) of which x0 has turned and x1 is the next to turn towards x0.
     """
 
     links: tuple[Link, ...]  # those that are up
     parents: tuple[tuple[BrokerId, BrokerId | None], ...]
     turning: tuple[tuple[BrokerId, ...], ...] = ()
+    tops: tuple[BrokerId, ...] = ()
 
     def is_up(self, u: BrokerId, v: BrokerId) -> bool:
         """The link between u and v is up."""
@@ -36,6 +38,10 @@ class Overlay:
     def parent(self, b: BrokerId) -> BrokerId | None:
         """The last next hop of b to its leader."""
         return next(p for broker, p in self.parents if broker == b)
+
+    def follows(self, b: BrokerId) -> BrokerId | None:
+        """The next hop of b to its leader; None when b leads."""
+        return None if b in self.tops else self.parent(b)
 
     def neighbours(self, b: BrokerId) -> tuple[BrokerId, ...]:
         """N_b, in order."""
@@ -47,7 +53,7 @@ class Overlay:
 
     def branch(self, b: BrokerId) -> tuple[BrokerId, ...]:
         """The brokers that go with b when its link to its parent falls, itself among them."""
-        parent = self.parent(b)
+        parent = self.follows(b)
         links = self.links if parent is None else tuple(one for one in self.links if one != link(b, parent))
         return tuple(sorted(_distances(links, b)))
 
@@ -63,13 +69,14 @@ class Overlay:
     def path_to_leader(self, b: BrokerId) -> tuple[BrokerId, ...]:
         """b, its parent, … up to the broker that leads its component."""
         path = [b]
-        while (parent := self.parent(path[-1])) is not None and self.is_up(path[-1], parent) and parent not in path:
+        while (parent := self.follows(path[-1])) is not None and parent not in path:
             path.append(parent)
         return tuple(path)
 
     def with_parent(self, b: BrokerId, parent: BrokerId | None) -> Overlay:
         """b follows `parent` from now on."""
-        return replace(self, parents=tuple((broker, parent if broker == b else p) for broker, p in self.parents))
+        parents = tuple((broker, parent if broker == b else p) for broker, p in self.parents)
+        return replace(self, parents=parents, tops=tuple(top for top in self.tops if top != b))
 
     def with_link(self, u: BrokerId, v: BrokerId) -> Overlay:
         """The link between u and v is up."""
@@ -83,7 +90,17 @@ class Overlay:
             self,
             links=tuple(one for one in self.links if one != fallen),
             turning=tuple(path for path in turning if len(path) > 1),
+            tops=tuple(sorted({*self.tops, *(b for b, other in ((u, v), (v, u)) if self.parent(b) == other)})),
         )
+
+    def moved(self, b: BrokerId, to: BrokerId) -> Overlay:
+        """b, whose old link is down, has a link to `to` and follows it.
+
+        Where b is the last on a path that turns, its way to the old leader goes by `to` now, so that the heartbeat goes on there.
+        """
+        ahead = self.path_to_leader(to)
+        turning = tuple((*path, *(x for x in ahead if x not in path)) if path[-1] == b else path for path in self.turning)
+        return replace(self.with_link(b, to).with_parent(b, to), turning=turning)
 
     def next_turns(self) -> dict[BrokerId, BrokerId]:
         """Who may turn round now, and towards whom."""

@@ -53,15 +53,14 @@ def migrate(w: World, b: BrokerId, to: BrokerId, claim: Claim, more: Arguments) 
 
     def select(value: Value) -> Footprint | Disabled:
         overlay = cast(Overlay, value)
-        old = overlay.parent(b)
-        up = old is not None and overlay.is_up(b, old)
-        if up and old == to:
+        old = overlay.follows(b)
+        if old == to:
             return Disabled(f"{to} is not the parent of {b} already")
         if to in overlay.branch(b):
             return Disabled(f"{to} is not in the branch of {b}")
         reads: tuple[Slot, ...] = (w.overlay, w.budget, w.broker[b], w.broker[to])
         appends = w.outgoing(b)
-        if up and old is not None:
+        if old is not None:
             reads += (w.broker[old], *both_ways(w, b, old))
             appends = tuple(sorted({*w.outgoing(b, old), *w.pending_returns((b, old), (old, b))}))
         return Footprint(None, reads, appends)
@@ -76,7 +75,7 @@ def migrate(w: World, b: BrokerId, to: BrokerId, claim: Claim, more: Arguments) 
         if len(values) > 4 and old is not None:
             i, left = fall(w, i, cast(Broker, values[4]), cast(Flights, values[5:7]), words)
             overlay, rest = overlay.without_link(b, old), (left, (), ())
-        overlay, i = overlay.with_link(b, to).with_parent(b, to), run_migration(w, i.linked(to), old, to, words)
+        overlay, i = overlay.moved(b, to), run_migration(w, i.linked(to), old, to, words)
         return Effect((overlay, budget, i, host, *rest), words.collected())
 
     return Step("migrate", (("broker", b), ("to", to), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select)

@@ -117,7 +117,7 @@ def test_data_are_for_reading() -> None:
         "routing": [{"filter": "f1", "next_hop": "s1", "subscriber": "s1"}], "timestamps": {"s1": {"t": 1, "h": "∞"}}, "queues": {"s2": ["e1"]},
     }  # fmt: skip
     overlay: Any = Overlay((("b1", "b2"),), (("b1", None), ("b2", "b1")))  # type: ignore[arg-type]
-    assert to_data(overlay) == {"links": [["b1", "b2"]], "parents": {"b1": None, "b2": "b1"}, "turning": []}
+    assert to_data(overlay) == {"links": [["b1", "b2"]], "parents": {"b1": None, "b2": "b1"}, "turning": [], "tops": []}
     assert to_data(Budget(("cut",), (("publish", 2),))) == {"fired": ["cut"], "left": {"publish": 2}, "roaming": []}
     assert to_data((True, frozenset({2, 1}), Colour.RED)) == [True, [1, 2], "RED"]
 

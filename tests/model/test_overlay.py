@@ -103,7 +103,27 @@ def test_a_broker_whose_parent_link_is_down_leads_its_branch_and_keeps_its_paren
     assert cut.parent(child) == parent
     assert cut.path_to_leader(child) == (child,)
     assert cut.branch(child) == cut.component(child) == overlay.branch(child)
-    assert cut.with_link(v, u) == overlay
+    assert cut.moved(child, parent) == overlay
+
+
+@FOREST
+@given(forests(), st.data())
+def test_a_broker_that_broke_off_leads_still_when_its_former_parent_comes_back_below_it(overlay, data):
+    below = [(b, p) for b, p in overlay.parents if p is not None and overlay.parent(p) is None]
+    if not below:
+        return
+    child, parent = data.draw(st.sampled_from(below))
+    back = overlay.without_link(child, parent).moved(parent, child)
+    assert back.follows(child) is None
+    assert back.path_to_leader(parent) == (parent, child)
+
+
+def test_the_way_of_a_broker_that_moves_while_it_is_to_turn_turns_with_it():
+    """b4 led b5, b6 and b7; b7, which has joined b2, moves to b6 before the heartbeat reaches it: b6, b5 and b4 turn too."""
+    links = tuple(link(*pair) for pair in (("b2", "b7"), ("b4", "b5"), ("b5", "b6")))
+    parents = (("b2", None), ("b4", None), ("b5", "b4"), ("b6", "b5"), ("b7", "b5"))
+    overlay = Overlay(links, parents, (("b2", "b7"),)).moved("b7", "b6")
+    assert overlay.turning == (("b2", "b7", "b6", "b5", "b4"),)
 
 
 @FOREST

@@ -122,6 +122,9 @@ def _overlay(old: Overlay, new: Overlay) -> Iterator[str]:
     for b, parent in new.parents:
         if old.parent(b) != parent:
             yield f"{b} follows {parent or 'nobody'}"
+    for b in new.tops:
+        if b not in old.tops:
+            yield f"{b} leads what broke off with it"
     if old.turning != new.turning and new.turning:
         yield "still to turn: " + "; ".join(", ".join(path[1:]) for path in new.turning)
 
@@ -156,7 +159,7 @@ def in_full(value: Value) -> Iterator[str]:
             yield f"{_place(value)}  published {_list(value.published)}"
         case Overlay():
             yield "links " + ", ".join(f"{u}–{v}" for u, v in value.links)
-            yield "next hops " + ", ".join(f"{b} → {parent or 'leads'}" for b, parent in value.parents)
+            yield "next hops " + ", ".join(f"{b} → {value.follows(b) or 'leads'}" for b, _ in value.parents)
             if value.turning:
                 yield "still to turn: " + "; ".join(", ".join(path[1:]) for path in value.turning)
         case Budget():

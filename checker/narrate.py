@@ -27,7 +27,7 @@ RESERVED = frozenset({  # its own words, which end or begin a statement wherever
 })  # fmt: skip
 SETS = {  # fields that the papers treat as sets, kept as sorted tuples
     (Broker, "neighbours"), (Broker, "subscribers"), (Broker, "publishers"), (Broker, "routing"), (Subscriber, "wants"), (Subscriber, "asked"),
-    (Subscriber, "owed"), (Budget, "fired"), (Budget, "roaming"),
+    (Subscriber, "owed"), (Budget, "fired"), (Budget, "roaming"), (Overlay, "tops"),
 }  # fmt: skip
 
 

@@ -61,7 +61,9 @@ def show(found: Replay, step: int | None, form: str) -> None:
     header = found.header
     if form == "text":
         report.say(f"{header.scenario.name}  {header.scenario.title}")
-        report.say(f"protocol {header.protocol}, {header.property or 'a run'}, {header.length} steps, recorded by {header.engine}, replayed")
+        asked = header.question()
+        report.say(f"protocol {header.protocol}, readings {report.readings_text(asked)}, {report.assumptions_text(asked)}")
+        report.say(f"{header.property or 'a run'}, {header.length} steps, recorded by {header.engine}; every step has been replayed")
         report.say(narrate.text(found) if step is None else narrate.one_step(found, step))
     else:
         report.say(FORMS[form](found))

@@ -15,9 +15,11 @@ from rich.table import Table
 
 from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
+from roamcheck.spec.readings import PRINTED
 
 from .check import WORDS, Answer, readings_label
 from .guards import never
+from .question import Question
 from .verdict import HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 
 STYLES = {"holds": "green", "violated": "bold red", "holds-within": "yellow", "unknown": "yellow", "not-applicable": "dim"}
@@ -75,7 +77,7 @@ def verdicts(given: Answer) -> None:
     question, console = given.question, out()
     console.print(f"[bold]{escape(question.scenario.name)}[/bold]  {escape(question.scenario.title)}")
     protocol = f"[bold]{question.protocol}[/bold] ({PROTOCOLS[question.protocol].source})"
-    console.print(f"protocol {protocol}, readings {readings_text(given)}, {assumptions_text(given)}")
+    console.print(f"protocol {protocol}, readings [bold]{readings_text(question)}[/bold], {assumptions_text(question)}")
     why = question.why_not_applicable()
     if why is not None:
         console.print(f"[yellow]not applicable[/yellow]: {escape(why)}")
@@ -112,20 +114,18 @@ def verdict_row(given: Answer, name: str, verdict: Verdict) -> tuple[str, str, s
     return label, shown, "", ""
 
 
-def readings_text(given: Answer) -> str:
+def readings_text(question: Question) -> str:
     """The readings in force: the name of the set, and what differs from the printed values."""
-    question = given.question
     label = readings_label(question).rstrip(".") or "printed"
-    printed = PROTOCOLS["mft-pubsub"].printed()
     if label != "mixed":
-        return f"[bold]{label}[/bold]"
-    base = question.readings.__class__().with_values(printed).as_dict()
-    return ", ".join(f"{name}={value}" for name, value in question.readings.as_dict().items() if base[name] != value)
+        return label
+    printed = PRINTED.with_values(PROTOCOLS[question.protocol].printed()).as_dict()
+    return "printed but " + ", ".join(f"{name}={value}" for name, value in question.readings.as_dict().items() if printed[name] != value)
 
 
-def assumptions_text(given: Answer) -> str:
+def assumptions_text(question: Question) -> str:
     """The assumptions in force."""
-    assume, losses = given.question.assume, given.question.scenario.free.losses
+    assume, losses = question.assume, question.scenario.free.losses
     radio = assume.radio if assume.radio == "reliable" else f"{assume.radio}({losses}{', ' + ' '.join(assume.lossy) if assume.lossy else ''})"
     return f"in-flight={assume.in_flight}, bounce={assume.bounce}, client-links={assume.client_links}, radio={radio}"
 

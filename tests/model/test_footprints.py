@@ -11,8 +11,9 @@ import pytest
 
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
-from roamcheck.model.interface import Effect, Footprint, Kind, Layout, Model, SlotSpec, State, Step
-from support.footprints import Cheat, check_step, check_walk, pools_of, walk
+from roamcheck.model.interface import Effect, Footprint, Kind, Layout, Model, Slot, SlotSpec, State, Step
+from roamcheck.model.scenario import Move
+from support.footprints import Cheat, check_step, check_walk, enabled, look, name_of, pools_of, walk
 
 CASES: dict[str, tuple[str, dict[str, Any], set[str]]] = {  # scenario, options, actions that must be seen to fire
     "client and broker move": (
@@ -72,6 +73,68 @@ def test_every_action_is_exercised_by_some_case() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_no_scenario_has_an_action_that_is_not_in_the_list(case: str) -> None:
     assert {step.action for step in model_of(case).steps} <= {name.partition(" ")[0] for name in ACTIONS}
+
+
+# ---- effects that walks seldom meet: what comes back and is sent again, or told later --------------------
+
+RARE: dict[str, tuple[str, tuple[Move, ...], dict[str, Any], set[tuple[str, str]]]] = {  # scenario, more moves, options, what is seen to append where
+    "a migrant's old parent sends again": (
+        "free-star", (), {"readings": "amended", "assumptions": {"client-links": "instant"}}, {("migrate", "channel"), ("migrate", "ghost")}),
+    "a migrant's old parent learns later": (
+        "free-star", (), {"readings": "amended", "assumptions": {"client-links": "instant", "bounce": "later"}},
+        {("migrate", "returned"), ("return", "channel"), ("return", "ghost")}),
+    "one end of a fallen link sends again": (
+        "client-migration-publish", (Move("cut", "link-down", link=("b1", "b2")),),
+        {"readings": "amended", "assumptions": {"client-links": "instant"}}, {("link-down", "channel")}),
+    "a neighbour of a crash sends again": (
+        "client-migration-publish", (Move("crash", "crash", broker="b1", state="durable"),),
+        {"readings": "amended", "assumptions": {"client-links": "instant"}}, {("crash", "channel")}),
+    "a crashed broker learns later of its clients": ("crash-durable", (), {"assumptions": {"bounce": "later"}}, {("crash", "returned")}),
+    "a client leaves a broker that sends again": (
+        "child-above-parent", (Move("leave", "detach", subscriber="s1"),), {"reading": {"on-return": "reroute"}}, {("detach subscriber", "channel")}),
+    "a client leaves a broker that learns later": (
+        "client-migration-publish", (), {"readings": "amended", "assumptions": {"bounce": "later"}},
+        {("detach subscriber", "returned"), ("return", "channel")}),
+    "a loss that is detected is sent again": ("loss-detected", (), {"readings": "amended"}, {("lose", "channel")}),
+    "a filter over an instant link": (
+        "loss-silent-control", (), {"assumptions": {"client-links": "instant"}}, {("subscribe", "channel"), ("attach subscriber", "channel")}),
+}  # fmt: skip
+
+
+def within_reach(model: Model, most: int) -> list[State]:
+    """The states nearest to the start."""
+    states = dict.fromkeys(model.initial_states)
+    frontier = list(states)
+    for state in frontier:  # grows
+        for _, after in enabled(model, state):
+            if after not in states and len(states) < most:
+                states[after] = None
+                frontier.append(after)
+    return frontier
+
+
+def sort_of(model: Model, slot: Slot) -> str:
+    name = model.layout.slots[slot].name
+    return "returned" if name.startswith("returned ") else "channel" if "→" in name else "ghost"
+
+
+@pytest.mark.parametrize("case", RARE)
+def test_every_combination_of_slots_that_a_step_appends_to_is_declared(case: str) -> None:
+    scenario, more, options, expected = RARE[case]
+    loaded = load_scenario(scenario)
+    model = question(replace(loaded, moves=(*loaded.moves, *more)), **options).model()
+    states = within_reach(model, 2000)
+    pools, rng, seen, sorts = pools_of(states[:100]), random.Random(5), set[tuple[str, tuple[Slot, ...]]](), set[tuple[str, str]]()
+    for state in states:
+        for step, _ in enabled(model, state):
+            effect = look(step, state).outcome
+            assert isinstance(effect, Effect)
+            slots = tuple(slot for slot, _ in effect.appended)
+            if (str(step), slots) not in seen:
+                seen.add((str(step), slots))
+                sorts |= {(name_of(step), sort_of(model, slot)) for slot in slots}
+                assert check_step(model, step, state, pools, rng)
+    assert sorts >= expected
 
 
 # ---- cheats ------------------------------------------------------------------------------------------

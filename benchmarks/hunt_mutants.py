@@ -1,49 +1,46 @@
-"""Hunts mutants over the bundled scenarios and writes what catches them to checker/mutant_kills.py.
+"""Hunts the mutants over the bundled scenarios and writes what kills them to checker/mutant_kills.py.
 
-    python benchmarks/hunt_mutants.py             # the mutants whose kill is missing or no longer one; the others are checked
-    python benchmarks/hunt_mutants.py --all       # every mutant anew, on the smallest scenario that catches it
+    python benchmarks/hunt_mutants.py             # every mutant that has no kill, or whose kill is none any more
+    python benchmarks/hunt_mutants.py all         # every mutant anew, the small scenarios first; two minutes
     python benchmarks/hunt_mutants.py NAME…       # these anew
-
-What no property catches is listed at the end: it wants a scenario of its own, or a proof that it is equivalent.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
-from time import monotonic
 
 from roamcheck.checker.mutants import MUTANTS, Kill, Mutant, hunt, is_killed
 
 FILE = Path(__file__).parent.parent / "checker" / "mutant_kills.py"
-HEADER = '''"""What catches each mutant: scenario, protocol, readings, property.  Written by benchmarks/hunt_mutants.py."""
+HEADER = '''"""Where each mutant is killed: scenario, protocol, readings, property.  Written by benchmarks/hunt_mutants.py."""
 
-KILLS: dict[str, str] = {
+KILLS: dict[str, tuple[str, str, str, str]] = {
 '''
 
 
-def kill_of(mutant: Mutant, anew: bool) -> Kill | None:
-    """The kill on record if it is one still, else what the hunt finds."""
+def kill_of(mutant: Mutant, names: list[str]) -> Kill | None:
+    """The kill on record if it is to stay, else what the hunt finds."""
     known = mutant.killed_by
-    if known is not None and not anew and is_killed(mutant, known):
+    if mutant.reason or (names and names != ["all"] and mutant.name not in names):
         return known
-    return hunt(mutant)
+    return known if not names and known is not None and is_killed(mutant, known) else hunt(mutant)
 
 
-def main(arguments: list[str]) -> None:
-    kills: dict[str, str] = {}
+def main(names: list[str]) -> None:
+    survivors, lines = [], []
     for mutant in MUTANTS.values():
-        began = monotonic()
-        anew = "--all" in arguments or mutant.name in arguments
-        wanted = anew or not arguments
-        found = kill_of(mutant, anew) if wanted else mutant.killed_by
-        if found is not None:
-            kills[mutant.name] = " ".join((found.scenario, found.protocol, found.readings, found.property))
-        if wanted:
-            print(f"{mutant.name:32} {mutant.algorithm:12} l.{mutant.line:20} {kills.get(mutant.name, '-'):70} {monotonic() - began:.1f} s", flush=True)
-    FILE.write_text(HEADER + "".join(f'    "{name}": "{kill}",\n' for name, kill in kills.items()) + "}\n")
-    survivors = [name for name, mutant in MUTANTS.items() if name not in kills and not mutant.reason]
-    print(f"{len(MUTANTS)} mutants, {len(kills)} killed, {len(MUTANTS) - len(kills) - len(survivors)} equivalent; survivors: {survivors or 'none'}")
+        began = time.monotonic()
+        kill = kill_of(mutant, names)
+        if kill is not None:
+            lines.append(f'    "{mutant.name}": ("{kill.scenario}", "{kill.protocol}", "{kill.readings}", "{kill.property}"),\n')
+            print(lines[-1].rstrip(), f" # {time.monotonic() - began:.1f} s", flush=True)
+        elif not mutant.reason:
+            survivors.append(mutant.name)
+            print(f"    # {mutant.name}: survives ({mutant.says})", flush=True)
+    FILE.write_text(HEADER + "".join(lines) + "}\n")
+    print(f"{len(MUTANTS)} mutants, {len(lines)} killed; survivors: {', '.join(survivors) or 'none'}")
 
 
 if __name__ == "__main__":

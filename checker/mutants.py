@@ -1,14 +1,17 @@
-"""Mutants: one-line faults planted in copies of the algorithms, each of which a property must catch on a bundled scenario.
+"""Mutants: one-line faults planted in copies of the transition functions.  A property that no mutant can violate checks nothing.
 
-The registry is data: `mutant_registry` says what is changed where, `mutant_kills` what catches it (found by benchmarks/hunt_mutants.py).
-A kill is a property that the mutant violates where the printed text keeps it, or "step-failed": a step raises where the printed text's does not.
+A mutant is *killed* on a bundled scenario by a property that it violates there and that holds without it, or by "step-failed": a step
+raises with it and none does without it.  A mutant that changes no behaviour is *equivalent*: the graph of every scenario stays the same.
+
+The faults are in `mutant_registry`, what kills them in `mutant_kills`.  A fault that only says again what the receiver knows already is not
+planted: no property asks for thrift.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -19,23 +22,22 @@ from roamcheck.spec.readings import NAMED_SETS
 from .engines.reference import explore
 from .files import bundled, load_scenario
 from .mutant_kills import KILLS
-from .mutant_registry import EQUIVALENT, ROWS
+from .mutant_registry import EQUIVALENT, FAULTS
 from .question import Question, question
-from .recompiled import claims, functions_of, recompile, source, tags
-from .verdict import Counts, Exploration, Holds, StepFailed, Violated
+from .recompiled import functions_of, recompile, source, tags
+from .verdict import Holds, StepFailed, Violated
 
-STEP_FAILED = "step-failed"  # in place of a property
-QUICK = 6_000  # states: what the hunt looks at
-DESCRIBED = {"clients": "TR19 §3.2", "returns": "TR19 §5"}  # modules that transcribe no algorithm
+STEP_FAILED = "step-failed"
+LARGE = 40_000  # states; a mutant that keeps sending may have no end, and what was found until then stands
 
 
 class MutantError(ValueError):
-    """No such mutant, or one that does not apply; one line that says which."""
+    """No such mutant, or one that no longer fits the source; one line that says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What catches a mutant."""
+    """Where a mutant is caught."""
 
     scenario: str
     protocol: str
@@ -45,164 +47,159 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A fault: on the printed line, or in the function, `original` becomes `replacement`."""
+    """One fault.  `line` is a printed line of the algorithm, or where the papers print none, a function of the module."""
 
     name: str
-    algorithm: str  # "TR19 Alg. 6"
-    line: str  # "24"; or the name of a function, for what bears no printed line
+    algorithm: str  # "TR19 Alg. 6"; "clients", "returns"
+    line: str
     module: str
-    original: str
+    original: str  # occurs once in what `line` names
     replacement: str
     says: str
     killed_by: Kill | None
-    reason: str = ""  # why nothing can catch it
+    reason: str = ""  # why it is equivalent
+
+    @property
+    def status(self) -> str:
+        """ "killed" or "equivalent"; a survivor is "survives", and the tests allow none."""
+        return "killed" if self.killed_by else "equivalent" if self.reason else "survives"
 
 
-# ---- the registry ------------------------------------------------------------------------------------
-
-
-def _mutants() -> Iterator[Mutant]:
-    for module, rows in ROWS.items():
-        algorithm = claims(module)[0].algorithm if claims(module) else DESCRIBED[module]
-        for name, line, original, replacement, says in rows:
-            kill = Kill(*KILLS[name].split()) if name in KILLS else None
+def _registry() -> Iterator[Mutant]:
+    for (algorithm, module, prefix), faults in FAULTS.items():
+        for line, slug, original, replacement, says in faults:
+            name = f"{prefix}-{'l' if line.isdigit() else ''}{line.replace('_', '-')}-{slug}"
+            kill = Kill(*KILLS[name]) if name in KILLS else None
             yield Mutant(name, algorithm, line, module, original, replacement, says, kill, EQUIVALENT.get(name, ""))
 
 
-MUTANTS: dict[str, Mutant] = {mutant.name: mutant for mutant in _mutants()}
+MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for mutant in _registry()}
 
 
 def as_rows() -> list[dict[str, Any]]:
-    """A row for each mutant, for `roamcheck list mutants`."""
-    return [
-        {
-            "name": m.name,
-            "algorithm": m.algorithm,
-            "line": m.line,
-            "status": "killed" if m.killed_by else "equivalent",
-            "killed_by": {
-                "scenario": m.killed_by.scenario,
-                "property": m.killed_by.property,
-                "protocol": m.killed_by.protocol,
-                "readings": m.killed_by.readings,
-            }
-            if m.killed_by
-            else None,
-        }
-        for m in MUTANTS.values()
-    ]
+    """A row for each mutant, as `roamcheck list mutants` shows it."""
+    return [_row(mutant) for mutant in MUTANTS.values()]
 
 
-# ---- planting a fault --------------------------------------------------------------------------------
+def _row(mutant: Mutant) -> dict[str, Any]:
+    kill = mutant.killed_by
+    where = {"scenario": kill.scenario, "property": kill.property, "protocol": kill.protocol, "readings": kill.readings} if kill else None
+    return {"name": mutant.name, "algorithm": mutant.algorithm, "line": mutant.line, "status": mutant.status, "killed_by": where}
+
+
+# ---- planting ----------------------------------------------------------------------------------------
 
 
 def apply(name: str) -> Mapping[str, ModuleType]:
-    """The algorithms with one fault, for `Question.model`.  Raises MutantError."""
+    """The algorithms with the mutant's fault, for `Question.model`.  Raises MutantError."""
     if name not in MUTANTS:
-        raise MutantError(f"no mutant is called {name!r}; see `roamcheck list mutants`")
+        raise MutantError(f"no mutant is called {name!r}; `roamcheck list mutants` names them")
     mutant = MUTANTS[name]
-    text = mutated(mutant)
-    return recompile(lambda module, unchanged: text if module == mutant.module else unchanged)
+    changed = planted(mutant)
+    return recompile(lambda module, text: changed if module == mutant.module else text)
 
 
-def mutated(mutant: Mutant) -> str:
-    """The module's text with the fault; raises MutantError unless the original occurs exactly once where it should."""
+def planted(mutant: Mutant) -> str:
+    """The module's text with the fault.  Raises MutantError unless the original stands there exactly once."""
     lines = source(mutant.module).splitlines(keepends=True)
-    first, last = _place(mutant)
-    part = "".join(lines[first - 1 : last])
-    found = part.count(mutant.original)
-    if found != 1:
-        raise MutantError(f"mutant {mutant.name}: {mutant.original!r} occurs {found} times, not once, at {mutant.module} {mutant.line}")
-    return "".join((*lines[: first - 1], part.replace(mutant.original, mutant.replacement), *lines[last:]))
+    hits = [number for number in lines_of(mutant) for _ in range(lines[number - 1].count(mutant.original))]
+    if len(hits) != 1:
+        raise MutantError(f"{mutant.name}: {mutant.original!r} occurs {len(hits)} times at {mutant.algorithm} l.{mutant.line}; it must occur once")
+    lines[hits[0] - 1] = lines[hits[0] - 1].replace(mutant.original, mutant.replacement)
+    return "".join(lines)
 
 
-def function_of(mutant: Mutant) -> str:
-    """The function that bears the fault."""
-    line = _place(mutant)[0]
-    return next(f.name for f in _functions(mutant.module) if f.lineno <= line <= (f.end_lineno or f.lineno))
-
-
-def _place(mutant: Mutant) -> tuple[int, int]:
-    """The first and last line, in the file, of what the mutant changes."""
+def lines_of(mutant: Mutant) -> list[int]:
+    """The lines of the file that `mutant.line` names: by their tag, or those of a function."""
     if mutant.line.isdigit():
-        places = [(line, line) for line, printed in tags(mutant.module).items() if int(mutant.line) in printed[0]]
-    else:
-        places = [(f.lineno, f.end_lineno or f.lineno) for f in _functions(mutant.module) if f.name == mutant.line]
-    if len(places) != 1:
-        raise MutantError(f"mutant {mutant.name}: {mutant.module} has no line or function {mutant.line}")
-    return places[0]
+        return [number for number, printed in tags(mutant.module).items() if int(mutant.line) in printed[0]]
+    return [number for name, first, last in _functions(mutant.module) if name == mutant.line for number in range(first, last + 1)]
+
+
+def protocols_of(mutant: Mutant) -> list[str]:
+    """The protocols that run the function with the fault."""
+    places = {name for number in lines_of(mutant) for name, first, last in _functions(mutant.module) if first <= number <= last}
+    return [p.name for p in PROTOCOLS.values() if any((mutant.module, name) in functions_of(p) for name in places)]
 
 
 @cache
-def _functions(module: str) -> tuple[ast.FunctionDef, ...]:
-    return tuple(node for node in ast.parse(source(module)).body if isinstance(node, ast.FunctionDef))
+def _functions(module: str) -> tuple[tuple[str, int, int], ...]:
+    tree = ast.parse(source(module))
+    return tuple((node.name, node.lineno, node.end_lineno or node.lineno) for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
-# ---- catching it -------------------------------------------------------------------------------------
+# ---- killing -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """What holds without a mutant."""
+
+    states: int
+    holds: tuple[str, ...]
+    complete: bool
+
+
+@cache
+def ask(scenario: str, protocol: str, readings: str) -> Question:
+    """The question about a bundled scenario."""
+    return question(load_scenario(scenario), protocol=protocol, readings=readings)
+
+
+@cache
+def unmutated(scenario: str, protocol: str, readings: str, max_states: int = LARGE) -> Plain | None:
+    """The verdicts on the algorithms as printed; None where the scenario does not apply.  No step may raise."""
+    asked = ask(scenario, protocol, readings)
+    if asked.why_not_applicable():
+        return None
+    found = explore(asked.model(), max_states=max_states)
+    return Plain(found.counts.states, tuple(name for name, verdict in found.verdicts.items() if isinstance(verdict, Holds)), found.complete)
 
 
 def is_killed(mutant: Mutant, kill: Kill) -> bool:
-    """Does the property hold of what is printed, and catch the mutant?"""
-    named = () if kill.property == STEP_FAILED else (kill.property,)
-    asked = question(load_scenario(kill.scenario), protocol=kill.protocol, readings=kill.readings, properties=named)
-    found = explore(asked.model())
-    if not found.complete or not all(isinstance(found.verdicts[name], Holds) for name in named):
+    """The property holds there without the mutant and is violated with it."""
+    plain = unmutated(kill.scenario, kill.protocol, kill.readings)
+    if plain is None or not plain.complete or kill.property not in (*plain.holds, STEP_FAILED):
         return False
-    return caught(mutant, asked, named, found.counts.states) == kill.property
+    wanted = plain.holds if kill.property == STEP_FAILED else (kill.property,)
+    return kill.property in violated(mutant, kill.scenario, kill.protocol, kill.readings, wanted)
 
 
-def caught(mutant: Mutant, asked: Question, holding: tuple[str, ...], states: int) -> str | None:
-    """Which of the properties, which hold of what is printed, catches the mutant first, if one does.  `states` is how many there were."""
-    model = replace(asked, properties=holding).model(apply(mutant.name))
+def violated(mutant: Mutant, scenario: str, protocol: str, readings: str, properties: tuple[str, ...], max_states: int = LARGE) -> tuple[str, ...]:
+    """Which of the properties the mutant violates first, or STEP_FAILED."""
+    if not properties:
+        return ()
+    asked = question(load_scenario(scenario), protocol=protocol, readings=readings, properties=properties)
     try:
-        found = explore(model, first=True, max_states=10 * states + 500)  # a fault may have no end
+        found = explore(asked.model(apply(mutant.name)), max_states=max_states, first=True)
     except StepFailed:
-        return STEP_FAILED
-    violated = {name: v.counterexample.length for name, v in found.verdicts.items() if isinstance(v, Violated)}
-    return min(violated, key=violated.__getitem__, default=None)
+        return (STEP_FAILED,)
+    return tuple(name for name, verdict in found.verdicts.items() if isinstance(verdict, Violated))
 
 
-def graphs(mutant: Mutant, asked: Question) -> tuple[Counts, Counts]:
-    """The counts of what is printed and of the mutant."""
-    return explore(asked.model()).counts, explore(asked.model(apply(mutant.name))).counts
+@dataclass(slots=True)
+class Hunt:
+    """Looks for kills among bundled scenarios, the small ones first."""
+
+    sizes: tuple[int, ...] = (60, 400, 2_500, 12_000)  # states without the mutant; each limit is a round
+    skip: Callable[[str], bool] = field(default=lambda scenario: scenario.startswith("peers-"))
+
+    def hunt(self, mutant: Mutant) -> Kill | None:
+        """The first kill, or None."""
+        below = 0
+        for limit in self.sizes:
+            for scenario in bundled():
+                for protocol in protocols_of(mutant):
+                    for readings in NAMED_SETS if not self.skip(scenario) else ():
+                        plain = unmutated(scenario, protocol, readings, limit)
+                        if plain is not None and plain.complete and below < plain.states:
+                            found = violated(mutant, scenario, protocol, readings, plain.holds, 4 * limit)
+                            if found:
+                                return Kill(scenario, protocol, readings, found[0])
+            below = limit
+        return None
 
 
-def hunt(mutant: Mutant, quick: int = QUICK) -> Kill | None:
-    """What catches the mutant, on the smallest scenario that does; scenarios with more than `quick` states are passed over."""
-    for scenario, protocol, readings in chances(mutant):
-        asked, found = _unmutated(scenario, protocol, readings, quick)
-        if asked is None or found is None or not found.complete:
-            continue
-        holding = tuple(name for name, verdict in found.verdicts.items() if isinstance(verdict, Holds))
-        how = caught(mutant, asked, holding, found.counts.states)
-        if how is not None:
-            return Kill(scenario, protocol, readings, how)
-    return None
-
-
-def chances(mutant: Mutant) -> Iterator[tuple[str, str, str]]:
-    """Bundled scenario, protocol that runs the mutant's function, named set of readings; small scenarios first, and none of peers-*."""
-    where = (mutant.module, function_of(mutant))
-    protocols = [name for name, protocol in PROTOCOLS.items() if where in functions_of(protocol)]
-    for scenario in _by_size():
-        for protocol in protocols:
-            for readings in NAMED_SETS:
-                yield scenario, protocol, readings
-
-
-@cache
-def _by_size() -> tuple[str, ...]:
-    def size(name: str) -> int:
-        s = load_scenario(name)
-        free = s.free.publish + s.free.client_moves + s.free.link_failures + s.free.broker_moves + s.free.merges + s.free.crashes
-        return len(s.brokers) + 2 * len(s.moves) + 3 * len(s.events) + 5 * (free + s.free.volatile_crashes)
-
-    return tuple(sorted((name for name in bundled() if not name.startswith("peers-")), key=size))
-
-
-@cache
-def _unmutated(scenario: str, protocol: str, readings: str, quick: int) -> tuple[Question | None, Exploration | None]:
-    asked = question(load_scenario(scenario), protocol=protocol, readings=readings)
-    if asked.why_not_applicable() is not None:
-        return None, None
-    return asked, explore(asked.model(), max_states=quick)
+def hunt(mutant: Mutant) -> Kill | None:
+    """A kill on a bundled scenario, or None if none of up to 12,000 states catches the mutant."""
+    return Hunt().hunt(mutant)

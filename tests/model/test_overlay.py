@@ -183,3 +183,26 @@ def test_any_sequence_of_free_moves_keeps_the_overlay_a_forest_with_every_next_h
             assert len(set(path)) == len(path)
             assert parent is None or parent != b
             assert set(path) <= set(overlay.component(b))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 10_000), max_size=14))
+def test_once_no_turn_is_pending_each_component_has_one_leader_and_every_broker_in_it_leads_there(choices):
+    """Whatever moves, falls or crashes while the next hops of a merge turn round."""
+    model: Any = roaming_model()
+    state, slot = model.initial_states[0], model.layout.index("(overlay)")
+    for choice in choices:
+        steps = [after for step in model.steps if step.action != "deliver" and not isinstance(after := fire(model, step, state), Disabled)]
+        state = steps[choice % len(steps)] if steps else state
+    while state[slot].turning:
+        state = next(after for step in model.steps if step.action == "turn" and not isinstance(after := fire(model, step, state), Disabled))
+    overlay = state[slot]
+    for component in nx.connected_components(graph(overlay)):
+        assert len({overlay.path_to_leader(b)[-1] for b in component}) == 1
+        assert sum(overlay.follows(b) is None for b in component) == 1
+
+
+@pytest.mark.xfail(strict=True, reason="where b has no link at all, towards raises StopIteration and not KeyError, as distance does and as it says")
+def test_towards_raises_key_error_from_a_broker_without_links_too():
+    with pytest.raises(KeyError):
+        Overlay((("b1", "b2"),), (("b1", None), ("b2", "b1"), ("b3", None))).towards("b3", "b1")

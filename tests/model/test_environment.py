@@ -14,7 +14,7 @@ from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 from roamcheck.checker.verdict import Violated
 from roamcheck.model.build import spent, unknown_moves
-from roamcheck.model.interface import Kind, Model, State
+from roamcheck.model.interface import Kind, Model, State, fire
 from roamcheck.spec.messages import Filters, Mig, Rep, Sub, Uns
 from roamcheck.spec.protocols import PROTOCOLS
 from support.footprints import enabled, walk
@@ -226,7 +226,11 @@ def test_over_instant_links_publishing_runs_the_brokers_handler_and_a_delivery_i
     assert not [spec.name for spec in run.model.layout.slots if "→" in spec.name and ("s1" in spec.name or "p1" in spec.name)]
 
 
-AGREE = ["overlap-queue", "broker-migration", "broker-migration-publish", "broker-migration-far", "child-above-parent", "merge-reroot"]
+AGREE = [
+    "overlap-queue", "broker-migration", "broker-migration-publish", "broker-migration-far", "child-above-parent", "merge-reroot",
+    "client-then-broker", "client-there-and-back", "client-migration-publish", "shared-filter-unsubscribe", "filters-change-while-away",
+    "crash-durable", "crash-volatile", "publisher-roams", "late-joiner",
+]  # fmt: skip
 
 
 @cache
@@ -237,10 +241,10 @@ def explored(scenario: str, links: str, readings: str) -> tuple[int, frozenset[s
 
 @pytest.mark.parametrize("readings", ["printed", "amended"])
 @pytest.mark.parametrize("scenario", AGREE)
-def test_instant_links_have_no_more_states_and_violate_nothing_that_queued_links_do_not(scenario, readings):
+def test_on_small_scenarios_the_verdicts_over_instant_and_queued_links_are_the_same_with_no_more_states(scenario, readings):
     queued, instant = explored(scenario, "queued", readings), explored(scenario, "instant", readings)
     assert instant[0] <= queued[0]
-    assert instant[1] <= queued[1]
+    assert instant[1] == queued[1]
 
 
 @pytest.mark.parametrize(
@@ -270,6 +274,15 @@ def test_a_free_detach_costs_one_and_the_attach_that_follows_goes_anywhere_for_n
 def test_a_free_attach_is_for_who_left_on_a_free_move_alone():
     run = Run(subscribers={"s1": {"filters": ["f1"]}}, moves=("x: crash b3 durable",), free={"client-moves": 1})
     assert run.refused("attach s1 b1") == "s1 is on a free client move"
+
+
+@pytest.mark.xfail(strict=True, reason="the right to attach for nothing outlives the attach that follows when that is a move of the scenario")
+def test_a_free_detach_pays_for_the_one_attach_that_follows_also_when_that_is_a_move_of_the_scenario():
+    run = Run(moves=("a: attach s1 b2", "b: detach s1 after a"), free={"client-moves": 1})
+    free = next(step for step in run.model.steps if step.action == "detach" and "move" not in dict(step.arguments))
+    run.state = fire(run.model, free, run.state)
+    run.do("attach s1 b2 a", "detach s1 b")
+    assert run.offered("attach") == []
 
 
 def test_each_free_counter_pays_for_its_own_kind_alone():
@@ -403,6 +416,14 @@ def test_in_simple_routing_an_event_is_owed_to_each_that_wants_a_matching_filter
     assert [run[s].owed for s in ("s1", "s2", "s3")] == [("e4",), ("e4",), ("e4",)]
     run = Run(subscribers=NOWHERE, moves=("a: publish e1",), protocol="simple-routing").do("publish p1 e1", "deliver p1 b1")
     assert run["s1"].owed == ()
+
+
+def test_in_simple_routing_an_event_is_not_owed_for_a_filter_that_the_publishers_broker_does_not_know():
+    """b1 knows f1 of s1 when it handles e4, which f2 matches too; that s2 wants f2 has not come so far."""
+    moves = ("a: publish e4", "b: subscribe s2 f2")
+    run = Run(subscribers={**S1_AT_B3, "s2": {"at": "b3", "filters": []}}, moves=moves, protocol="simple-routing")
+    run.do("subscribe s2 f2", "publish p1 e4", "deliver p1 b1")
+    assert [run[s].owed for s in ("s1", "s2")] == [("e4",), ()]
 
 
 def test_a_failed_send_is_lost_where_there_are_no_queues():

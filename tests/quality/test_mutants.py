@@ -16,6 +16,7 @@ from roamcheck.checker.mutant_kills import KILLS
 from roamcheck.checker.mutant_registry import EQUIVALENT
 from roamcheck.checker.mutants import MUTANTS, Kill, Mutant, MutantError, apply, as_rows, ask, hunt, is_killed, planted, protocols_of
 from roamcheck.checker.recompiled import Printed, source, tags
+from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import ALGORITHMS
 
 TABLE = json.loads((Path(__file__).parents[1] / "agreement" / "table.json").read_text())
@@ -113,6 +114,22 @@ def test_the_property_catches_it(name: str) -> None:
     assert kill is not None
     assert kill.protocol in protocols_of(MUTANTS[name])
     assert is_killed(MUTANTS[name], kill)
+
+
+MORE_KILLS = {  # for properties that are not the first to be violated
+    "no-duplicate": ("tr19-1-l13-to-sender", "merge-at-leaders", "modular", "amended"),
+    "no-routing-loop": ("tr19-5-l4-first-only", "broker-migration", "mft-pubsub", "amended"),
+    "eventual-delivery": ("tr19-1-l4-sub-to-sender", "two-brokers-subscribe", "modular", "amended"),
+}
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_every_property_kills_a_mutant(name: str) -> None:
+    if name in MORE_KILLS:
+        mutant, *where = MORE_KILLS[name]
+        assert is_killed(MUTANTS[mutant], Kill(*where, name))
+    else:
+        assert name in {kill.property for mutant in MUTANTS.values() if (kill := mutant.killed_by)}
 
 
 def test_nothing_kills_what_changes_nothing() -> None:

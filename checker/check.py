@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +79,11 @@ def answer(
 ) -> Answer:
     """Explore the question's model.  `counts` also records which guards of the algorithms were seen true and false."""
     limits = limits or Limits()
+    odd = scenario_warnings(replace(question.scenario, assume=question.assume))
     why = question.why_not_applicable()
     if why is not None:
         verdicts: dict[str, Verdict] = {name: NotApplicable(why) for name in question.properties}
-        return Answer(question, engine, None, None, verdicts, {}, named, scenario_warnings(question.scenario))
+        return Answer(question, engine, None, None, verdicts, {}, named, odd)
     coverage = GuardCoverage() if counts else None
     model = question.model(coverage.algorithms if coverage else None)
     found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe)
@@ -94,8 +95,7 @@ def answer(
         verdicts[name] = verdict
         if isinstance(verdict, Violated):
             traces[name] = record(question, model, verdict.counterexample, property=name, engine=engine)
-    warnings = (*scenario_warnings(question.scenario), *never_fired(model, found))
-    return Answer(question, engine, model, found, verdicts, traces, named, warnings, coverage)
+    return Answer(question, engine, model, found, verdicts, traces, named, (*odd, *never_fired(model, found)), coverage)
 
 
 def never_fired(model: Model, found: Exploration) -> tuple[str, ...]:
@@ -117,9 +117,7 @@ def write_traces(given: Answer, folder: Path) -> Answer:
         path = folder / f"{given.question.scenario.name}.{given.question.protocol}.{readings_label(given.question)}{name}.jsonl"
         write_text(path, dumps(trace))
         paths[name] = path
-    return Answer(
-        given.question, given.engine, given.model, given.exploration, given.verdicts, given.traces, given.named, given.warnings, given.coverage, paths
-    )
+    return replace(given, paths=paths)
 
 
 def readings_label(question: Question) -> str:

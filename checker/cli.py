@@ -118,7 +118,8 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option("--in-flight", type=click.Choice(ASSUMPTIONS["in-flight"]), help="What a falling link does to PUB and REP in flight.")
 @click.option("--bounce", type=click.Choice(ASSUMPTIONS["bounce"]), help="When the sender learns of it.")
 @click.option("--client-links", type=click.Choice(ASSUMPTIONS["client-links"]), help="Clients talk through channels, or at once.")
-@click.option("--radio", type=click.Choice(ASSUMPTIONS["radio"]), help="Whether messages may be lost (how many: losses in [free]).")
+@click.option("--radio", type=click.Choice(ASSUMPTIONS["radio"]), help="Whether messages may be lost, and whether the sender learns of it.")
+@click.option("--losses", type=click.IntRange(0, 1000), metavar="N", help="How many messages the radio may lose (default: the file's).")
 @click.option("--property", "properties", multiple=True, metavar="NAME", help="Ask only this property (repeatable).")
 @click.option("--engine", type=click.Choice(["reference"]), default="reference", help="The engine that explores.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states; verdicts say so.")
@@ -190,6 +191,7 @@ def to_question(scenario: Scenario, options: dict[str, Any]) -> Question:
         readings=options["readings"],
         reading=pairs(options["reading"], "--reading"),
         assumptions=assumptions,
+        losses=options["losses"],
         properties=options["properties"],
     )
 

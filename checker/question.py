@@ -61,6 +61,7 @@ def question(
     readings: str | None = None,
     reading: Mapping[str, str] | None = None,
     assumptions: Mapping[str, str] | None = None,
+    losses: int | None = None,
     properties: tuple[str, ...] = (),
 ) -> Question:
     """Put the options over the scenario's own choices.
@@ -81,6 +82,8 @@ def question(
             check_reading(key, value)
         except ValueError as error:
             raise QuestionError(str(error)) from None
+    if losses is not None:
+        scenario = replace(scenario, free=replace(scenario.free, losses=losses))
     known = PROTOCOLS[name]
     chosen = {**known.printed(), **(dict(scenario.readings) if readings is None else {}), **(reading or {})}
     changes: dict[str, Any] = {key.replace("-", "_"): value for key, value in (assumptions or {}).items()}

@@ -106,9 +106,7 @@ def returns_from_roaming(s: SubscriberId) -> Claim:
     """The attach that follows a free detach is free."""
 
     def claim(budget: Budget) -> Budget | Disabled:
-        if s not in budget.roaming:
-            return Disabled(f"{s} is on a free client move")
-        return replace(budget, roaming=tuple(other for other in budget.roaming if other != s))
+        return budget if s in budget.roaming else Disabled(f"{s} is on a free client move")
 
     return claim
 
@@ -208,6 +206,7 @@ def attach(w: World, s: SubscriberId, b: BrokerId, claim: Claim, more: Arguments
         if subscriber.attached:
             return Disabled(f"{s} is detached")
         words = Words()
+        budget = replace(budget, roaming=tuple(other for other in budget.roaming if other != s))
         subscriber, sends = w.acts.clients.attach(subscriber, b, w.rules)
         subscriber, i = say(w, subscriber, sends, cast(Broker, values[2]).joined_by(s), words)
         return Effect((budget, subscriber, i), words.collected())

@@ -64,7 +64,8 @@ class Overlay:
     def towards(self, b: BrokerId, home: BrokerId) -> BrokerId:
         """The next hop from b to home; raises KeyError when there is no path."""
         distance = _distances(self.links, home)
-        return next(y for y in self.neighbours(b) if distance[y] < distance[b])
+        here = distance[b]
+        return next(y for y in self.neighbours(b) if distance[y] < here)
 
     def path_to_leader(self, b: BrokerId) -> tuple[BrokerId, ...]:
         """b, its parent, … up to the broker that leads its component."""

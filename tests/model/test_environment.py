@@ -276,7 +276,6 @@ def test_a_free_attach_is_for_who_left_on_a_free_move_alone():
     assert run.refused("attach s1 b1") == "s1 is on a free client move"
 
 
-@pytest.mark.xfail(strict=True, reason="the right to attach for nothing outlives the attach that follows when that is a move of the scenario")
 def test_a_free_detach_pays_for_the_one_attach_that_follows_also_when_that_is_a_move_of_the_scenario():
     run = Run(moves=("a: attach s1 b2", "b: detach s1 after a"), free={"client-moves": 1})
     free = next(step for step in run.model.steps if step.action == "detach" and "move" not in dict(step.arguments))

@@ -58,7 +58,7 @@ $(VENV)/installed-for-use: $(VENV)/made $(VENV)/sources pyproject.toml
 
 $(VENV)/installed-for-work: $(VENV)/made $(VENV)/sources pyproject.toml
 	@echo 'Installing roamcheck and its tools into $(VENV) …'
-	@$(PIP) $(EDITABLE) '.[dev,guides]'
+	@$(PIP) $(EDITABLE) '.[dev,guides,spark]'
 	@touch $(VENV)/installed-for-use $@
 
 # The list of source files, rewritten only when it differs.

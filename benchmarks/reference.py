@@ -1,6 +1,7 @@
 """How fast the reference explorer is, with all properties on; counts are asserted, times only reported.
 
     python benchmarks/reference.py [SCENARIO…]    default: peers-b peers-c; three timings each
+    python benchmarks/reference.py --keep […]     and write them to benchmarks/results/reference.json
 
 Bar: 15,000 states/s on peers-c.
 """
@@ -13,15 +14,18 @@ import statistics
 import sys
 from pathlib import Path
 
+from roamcheck import __version__
 from roamcheck.checker.check import answer
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 
+RESULTS = Path(__file__).parent / "results" / "reference.json"
 TABLE = Path(__file__).parent.parent / "tests" / "agreement" / "table.json"
 
 
-def main(names: list[str]) -> None:
-    table = json.loads(TABLE.read_text())
+def main(words: list[str]) -> None:
+    names = [word for word in words if word != "--keep"] or ["peers-b", "peers-c"]
+    table, runs = json.loads(TABLE.read_text()), []
     print(f"Python {platform.python_version()} on {platform.machine()}, one process, all properties")
     for name in names:
         seconds = []
@@ -33,9 +37,15 @@ def main(names: list[str]) -> None:
             assert (counts.states, counts.transitions) == (expected["states"], expected["transitions"]), (counts, expected)
             seconds.append(given.exploration.seconds)
         middle = statistics.median(seconds)
+        runs.append({"scenario": name, "states": counts.states, "transitions": counts.transitions, "seconds": [round(s, 3) for s in seconds]})
         times = ", ".join(f"{s:.2f}" for s in seconds)
         print(f"{name}: {counts.states:,} states, {counts.transitions:,} transitions; {times} s; median {counts.states / middle:,.0f} states/s")
+    if "--keep" in words:
+        versions = {"roamcheck": __version__, "python": platform.python_version()}
+        manifest = {"engine": "reference", "protocol": "mft-pubsub", "readings": "printed", "machine": platform.machine(), "cores_used": 1}
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps({**manifest, "versions": versions, "runs": runs}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["peers-b", "peers-c"])
+    main(sys.argv[1:])

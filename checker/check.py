@@ -16,6 +16,7 @@ from roamcheck.spec.readings import NAMED_SETS, PRINTED
 from .engines import reference
 from .files import write_text
 from .guards import GuardCoverage
+from .mutants import apply
 from .question import Question
 from .trace import Trace, dumps, record
 from .verdict import Counterexample, ExitCode, Exploration, Holds, HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
@@ -53,6 +54,7 @@ class Answer:
     named: frozenset[str]  # properties asked for by name
     warnings: tuple[str, ...] = ()
     coverage: GuardCoverage | None = None
+    mutant: str | None = None  # the fault that was planted
     paths: Mapping[str, Path] = field(default_factory=dict)  # where the traces were written
 
     @property
@@ -76,16 +78,21 @@ def answer(
     named: frozenset[str] = frozenset(),
     observe: Callable[[Progress], None] | None = None,
     counts: bool = False,
+    mutant: str | None = None,
 ) -> Answer:
-    """Explore the question's model.  `counts` also records which guards of the algorithms were seen true and false."""
+    """Explore the question's model.
+
+    `counts` also records which guards of the algorithms were seen true and false.  `mutant` plants that fault; no trace comes of it, since
+    a trace is replayed by the algorithms as printed.  Raises MutantError.
+    """
     limits = limits or Limits()
     odd = scenario_warnings(replace(question.scenario, assume=question.assume))
     why = question.why_not_applicable()
     if why is not None:
         verdicts: dict[str, Verdict] = {name: NotApplicable(why) for name in question.properties}
         return Answer(question, engine, None, None, verdicts, {}, named, odd)
-    coverage = GuardCoverage() if counts else None
-    model = question.model(coverage.algorithms if coverage else None)
+    coverage = GuardCoverage() if counts and mutant is None else None
+    model = question.model(apply(mutant) if mutant is not None else coverage.algorithms if coverage else None)
     found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe)
     verdicts = {}
     traces = {}
@@ -93,9 +100,9 @@ def answer(
         reason = question.not_applicable(name)
         verdict = NotApplicable(reason) if reason is not None else found.verdicts[name]
         verdicts[name] = verdict
-        if isinstance(verdict, Violated):
+        if isinstance(verdict, Violated) and mutant is None:
             traces[name] = record(question, model, verdict.counterexample, property=name, engine=engine)
-    return Answer(question, engine, model, found, verdicts, traces, named, (*odd, *never_fired(model, found)), coverage)
+    return Answer(question, engine, model, found, verdicts, traces, named, (*odd, *never_fired(model, found)), coverage, mutant)
 
 
 def never_fired(model: Model, found: Exploration) -> tuple[str, ...]:
@@ -145,6 +152,7 @@ def as_record(given: Answer) -> dict[str, Any]:
             "lossy": list(assume.lossy),
         },
         "engine": given.engine,
+        **({"mutant": given.mutant} if given.mutant is not None else {}),
         "reductions": [],
         "complete": found is None or found.complete,
         "states": found.counts.states if found else 0,

@@ -128,6 +128,7 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option("--traces", metavar="DIR", help="Write a trace per violation to DIR (default: roamcheck-traces, nothing with --json -).")
 @click.option("--tell", type=click.Choice(["shortest", "all", "none"]), default="shortest", help="Which counterexamples to tell step by step.")
 @click.option("--counts", is_flag=True, help="Also print steps by kind, the rate, and the guards never seen true or never false.")
+@click.option("--mutant", metavar="NAME", help="Plant a fault in the algorithms (see `roamcheck list mutants`); no traces come of it.")
 @json_option
 def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, tell: str, **options: Any) -> None:
     """Explore all interleavings of each SCENARIO (a file, or the name of a bundled one) and give a verdict per property.
@@ -159,8 +160,9 @@ def check_one(name: str, lines: Lines, folder: str | None, tell: str, options: d
         limits = asking.Limits(options["max_states"], options["max_depth"], options["first"])
         with report.progress(asked.scenario.name) as observe:
             given = asking.answer(
-                asked, engine=options["engine"], limits=limits, named=frozenset(options["properties"]), observe=observe, counts=options["counts"]
-            )
+                asked, engine=options["engine"], limits=limits, named=frozenset(options["properties"]), observe=observe, counts=options["counts"],
+                mutant=options["mutant"],
+            )  # fmt: skip
         if folder is not None:
             given = asking.write_traces(given, Path(folder))
     except BAD_INPUT as error:

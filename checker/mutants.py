@@ -23,7 +23,7 @@ from .engines.reference import explore
 from .files import bundled, load_scenario
 from .mutant_kills import KILLS
 from .mutant_registry import EQUIVALENT, FAULTS
-from .question import Question, question
+from .question import Question, QuestionError, question
 from .recompiled import functions_of, recompile, source, tags
 from .verdict import Holds, StepFailed, Violated
 
@@ -31,7 +31,7 @@ STEP_FAILED = "step-failed"
 LARGE = 40_000  # states; a mutant that keeps sending may have no end, and what was found until then stands
 
 
-class MutantError(ValueError):
+class MutantError(QuestionError):
     """No such mutant, or one that no longer fits the source; one line that says which."""
 
 

@@ -78,6 +78,8 @@ def verdicts(given: Answer) -> None:
     console.print(f"[bold]{escape(question.scenario.name)}[/bold]  {escape(question.scenario.title)}")
     protocol = f"[bold]{question.protocol}[/bold] ({PROTOCOLS[question.protocol].source})"
     console.print(f"protocol {protocol}, readings [bold]{readings_text(question)}[/bold], {assumptions_text(question)}")
+    if given.mutant is not None:
+        console.print(f"[yellow]with the mutant {given.mutant}[/yellow]")
     why = question.why_not_applicable()
     if why is not None:
         console.print(f"[yellow]not applicable[/yellow]: {escape(why)}")

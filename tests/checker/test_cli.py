@@ -93,6 +93,7 @@ def test_options_override_the_file(tmp_path):
         (["check", "free-star", "--reading", "queue=none"], ["reading queue has no value 'none'", "per-entry, per-subscriber"]),
         (["check", "free-star", "--readings", "mine"], ["printed, amended"]),
         (["check", "free-star", "--radio", "loud"], ["reliable"]),
+        (["check", "free-star", "--mutant", "nobody"], ["no mutant is called 'nobody'", "roamcheck list mutants"]),
         (["check"], ["SCENARIO"]),
         (["frobnicate"], ["frobnicate"]),
         (["replay", "nothing.jsonl"], ["no such file"]),
@@ -199,3 +200,15 @@ def test_help_of_every_command_has_an_example(command):
     ran = roamcheck(*command, "--help")
     assert ran.returncode == 0
     assert "Example: roamcheck" in ran.stdout
+
+
+def test_a_mutant_is_planted_by_name_and_caught_where_the_list_says(tmp_path):
+    rows = [json.loads(line) for line in roamcheck("list", "mutants", "--json", "-").stdout.splitlines()]
+    row = next(row for row in rows if row["status"] == "killed" and row["killed_by"]["property"] == "routing-converged")
+    kill = row["killed_by"]
+    words = ["check", kill["scenario"], "--protocol", kill["protocol"], "--readings", kill["readings"], "--property", kill["property"], "--json", "-"]
+    assert roamcheck(*words, cwd=tmp_path).returncode == 0
+    mutated = roamcheck(*words, "--mutant", row["name"], "--traces", "here", cwd=tmp_path)
+    assert mutated.returncode == 1
+    assert json.loads(mutated.stdout)["mutant"] == row["name"]
+    assert list(tmp_path.iterdir()) == []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from .files import write_text
 from .guards import GuardCoverage
 from .mutants import apply
 from .question import Question
-from .trace import Trace, dumps, record
+from .trace import Trace, assumptions_data, dumps, record
 from .verdict import Counterexample, ExitCode, Exploration, Holds, HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 
 Engine = Callable[..., Exploration]
@@ -117,14 +118,22 @@ def never_fired(model: Model, found: Exploration) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def write_traces(given: Answer, folder: Path) -> Answer:
-    """Write the traces of all violations into `folder`; raises FileError."""
+def write_traces(given: Answer, folder: Path, written: set[Path]) -> Answer:
+    """Write the traces of all violations into `folder`, beside those `written` before, which are added to.  Raises FileError."""
     paths = {}
     for name, trace in given.traces.items():
-        path = folder / f"{given.question.scenario.name}.{given.question.protocol}.{readings_label(given.question)}{name}.jsonl"
+        stem = f"{given.question.scenario.name}.{given.question.protocol}.{readings_label(given.question)}{name}"
+        path = next(path for path in trace_paths(folder, stem) if path not in written)
         write_text(path, dumps(trace))
+        written.add(path)
         paths[name] = path
     return replace(given, paths=paths)
+
+
+def trace_paths(folder: Path, stem: str) -> Iterator[Path]:
+    """STEM.jsonl, then STEM.2.jsonl, …: two files may hold scenarios of one name."""
+    yield folder / f"{stem}.jsonl"
+    yield from (folder / f"{stem}.{number}.jsonl" for number in count(2))
 
 
 def readings_label(question: Question) -> str:
@@ -139,18 +148,11 @@ def readings_label(question: Question) -> str:
 def as_record(given: Answer) -> dict[str, Any]:
     """The verdict object of `--json`: everything but `seconds` is the same in every run."""
     question, found = given.question, given.exploration
-    assume = question.assume
     return {
         "scenario": question.scenario.name,
         "protocol": question.protocol,
         "readings": question.readings.as_dict(),
-        "assumptions": {
-            "in-flight": assume.in_flight,
-            "bounce": assume.bounce,
-            "client-links": assume.client_links,
-            "radio": assume.radio,
-            "lossy": list(assume.lossy),
-        },
+        "assumptions": assumptions_data(question.assume),
         "engine": given.engine,
         **({"mutant": given.mutant} if given.mutant is not None else {}),
         "reductions": [],

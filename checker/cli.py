@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
 from roamcheck.spec.readings import NAMED_SETS, READINGS
 
-from .files import FileError, bundled, load_scenario, write_text
+from .files import FileError, bundled, load_scenario, writable
 from .question import Question, QuestionError, question
 from .verdict import ExitCode
 
@@ -29,8 +30,12 @@ def main() -> None:
     """The console script: whatever goes wrong is told in one line."""
     from . import report
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no ∪ is shown its escape
+            stream.reconfigure(errors="backslashreplace")
     try:
         commands(prog_name="roamcheck", standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         report.warn(f"error: {' '.join(error.format_message().split())}; see {error_context(error)} --help")
         sys.exit(ExitCode.USAGE)
@@ -38,8 +43,17 @@ def main() -> None:
         report.warn("interrupted")
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:  # the reader has gone: nothing more can be said
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         sys.exit(ExitCode.HOLDS)
+    except OSError as error:
+        discard_output()
+        report.warn(f"error: standard output cannot be written: {error.strerror or error}")
+        sys.exit(ExitCode.USAGE)
+
+
+def discard_output() -> None:
+    """What is still to be written goes nowhere, so that the interpreter's own flush at the end says nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def error_context(error: click.ClickException) -> str:
@@ -62,33 +76,6 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--json FILE|-`, on every command."""
     text = "Write JSON to FILE, or with - to standard output and nothing else there."
     return click.option("--json", "json_to", metavar="FILE|-", help=text)(command)
-
-
-class Lines:
-    """What goes to `--json`: line by line to standard output, or into a file that appears whole at the end."""
-
-    def __init__(self, target: str | None) -> None:
-        self.target = target
-        self.lines: list[str] = []
-
-    @property
-    def quiet(self) -> bool:
-        """Standard output is taken."""
-        return self.target == "-"
-
-    def add(self, record: Any) -> None:
-        """One object, one line."""
-        from . import report
-
-        if self.target == "-":
-            report.say(report.as_json(record))
-        elif self.target is not None:
-            self.lines.append(report.as_json(record))
-
-    def close(self) -> None:
-        """Write the file."""
-        if self.target not in (None, "-"):
-            write_text(Path(str(self.target)), "".join(line + "\n" for line in self.lines))
 
 
 def refuse(error: Exception) -> ExitCode:
@@ -137,10 +124,17 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
     """
     from . import report
 
-    lines = Lines(json_to)
+    lines = report.JsonLines(json_to)
     folder = traces if traces is not None else (None if lines.quiet else "roamcheck-traces")
-    codes = [check_one(name, lines, folder, tell, options, apart=place > 0) for place, name in enumerate(scenarios)]
+    codes: list[ExitCode] = []
+    written: set[Path] = set()
     try:
+        if folder is not None:
+            writable(Path(folder))
+        for name in scenarios:
+            codes.append(check_one(name, lines, folder, written, tell, options, apart=bool(codes)))
+            if codes[-1] is ExitCode.INTERRUPTED:
+                break
         lines.close()
     except FileError as error:
         codes.append(refuse(error))
@@ -149,8 +143,8 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
     sys.exit(next(code for code in FIRST_OF if code in codes))
 
 
-def check_one(name: str, lines: Lines, folder: str | None, tell: str, options: dict[str, Any], apart: bool) -> ExitCode:
-    """One scenario of `check`; a bad one is told and the rest go on."""
+def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tell: str, options: dict[str, Any], apart: bool) -> ExitCode:
+    """One scenario of `check`; a bad one is told and the rest go on.  `written` are the traces of those before it."""
     from . import check as asking
     from . import report
     from .verdict import StepFailed
@@ -163,14 +157,19 @@ def check_one(name: str, lines: Lines, folder: str | None, tell: str, options: d
                 asked, engine=options["engine"], limits=limits, named=frozenset(options["properties"]), observe=observe, counts=options["counts"],
                 mutant=options["mutant"],
             )  # fmt: skip
-        if folder is not None:
-            given = asking.write_traces(given, Path(folder))
     except BAD_INPUT as error:
         lines.add({"scenario": None, "file": name, "error": str(error)})
         return refuse(error)
-    except StepFailed as error:
-        lines.add({"scenario": None, "file": name, "error": str(error)})
-        return refuse(error)
+    except StepFailed as error:  # nobody's input is to blame: the model itself raised
+        lines.add({"scenario": None, "file": name, "error": f"the model failed: {error}"})
+        report.warn(f"error: {name}: the model failed: {error}")
+        return ExitCode.UNDECIDED
+    code = given.exit_code
+    try:
+        if folder is not None:
+            given = asking.write_traces(given, Path(folder), written)
+    except FileError as error:
+        code = refuse(error)
     lines.add(asking.as_record(given))
     for warning in given.warnings:
         report.warn(f"warning: {asked.scenario.name}: {warning}")
@@ -181,7 +180,7 @@ def check_one(name: str, lines: Lines, folder: str | None, tell: str, options: d
         if options["counts"]:
             report.counts(given)
         tell_counterexamples(given, tell)
-    return given.exit_code
+    return code
 
 
 def to_question(scenario: Scenario, options: dict[str, Any]) -> Question:
@@ -220,9 +219,9 @@ def replay_command(trace: str, step: int | None, interactive: bool, form: str, j
 
     Exit code: 0 the steps and the recorded breach reproduce, 2 no trace of this format and version, 4 it does not replay.
     """
-    from . import replaying
+    from . import replaying, report
 
-    sys.exit(replaying.run(trace, step, interactive, form, Lines(json_to)))
+    sys.exit(replaying.run(trace, step, interactive, form, report.JsonLines(json_to)))
 
 
 @commands.command("list", epilog="Example: roamcheck list readings --json -")
@@ -232,7 +231,7 @@ def list_command(what: str, json_to: str | None) -> None:
     """List the protocols, properties, readings, assumptions, bundled scenarios or mutants."""
     from . import report
 
-    lines = Lines(json_to)
+    lines = report.JsonLines(json_to)
     try:
         rows = LISTS[what]()
         for row in rows:
@@ -321,7 +320,7 @@ def scenarios_show(file: str, json_to: str | None) -> None:
     """Print FILE (or the bundled scenario of that name) as it was understood, in canonical form."""
     from . import report
 
-    lines = Lines(json_to)
+    lines = report.JsonLines(json_to)
     try:
         scenario = load_scenario(file)
         lines.add(as_data(scenario))
@@ -339,7 +338,7 @@ def scenarios_validate(files: tuple[str, ...], json_to: str | None) -> None:
     """Check that each FILE is a scenario that makes sense; say what is wrong in one line, or warn of what is odd."""
     from . import report
 
-    lines, code = Lines(json_to), ExitCode.HOLDS
+    lines, code = report.JsonLines(json_to), ExitCode.HOLDS
     for file in files:
         try:
             scenario = load_scenario(file)

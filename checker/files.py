@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import tempfile
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
 from roamcheck.model.scenario import Scenario, parse_scenario
+from roamcheck.spec.filters import printable
 from roamcheck.spec.protocols import PROTOCOLS
 
 from .question import KNOWN_READINGS
@@ -28,7 +28,7 @@ def bundled() -> dict[str, str]:
 
 def load_scenario(name: str) -> Scenario:
     """The scenario in the file `name`, or else the bundled one of that name.  Raises FileError or ScenarioError."""
-    if Path(name).exists() or name.endswith(".toml") or "/" in name:
+    if exists(name) or name.endswith(".toml") or "/" in name:
         return parse_scenario(read_text(name), where=printable(name), known_protocols=PROTOCOLS, known_readings=KNOWN_READINGS)
     library = bundled()
     if name not in library:
@@ -36,6 +36,14 @@ def load_scenario(name: str) -> Scenario:
         hint = f"did you mean {near[0]}?" if near else f"bundled are {', '.join(library)}"
         raise FileError(f"{printable(name)}: no such file and no bundled scenario of that name; {hint}")
     return parse_scenario(library[name], where=name, known_protocols=PROTOCOLS, known_readings=KNOWN_READINGS)
+
+
+def exists(name: str) -> bool:
+    """There is something of that name."""
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # a name too long, or with a NUL: no file has it
+        return False
 
 
 def read_text(name: str, limit: int = 16 << 20) -> str:
@@ -57,9 +65,25 @@ def read_text(name: str, limit: int = 16 << 20) -> str:
         raise FileError(f"{where}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write the file whole, or leave what was there.  Raises FileError."""
+def writable(folder: Path) -> None:
+    """See that files can be written to the folder, or that it can be made, without leaving anything behind.  Raises FileError."""
     try:
+        there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"{printable(str(folder))}: no files can be written there: {why}; name a folder") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write the file whole, or leave what was there; what is no regular file (a pipe, a device) is written to as it is.  Raises FileError."""
+    try:
+        path = path.resolve()
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with path.open("w", encoding="utf-8") as pipe:
+                pipe.write(text)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
         try:
@@ -70,15 +94,5 @@ def write_text(path: Path, text: str) -> None:
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise FileError(f"{printable(str(path))}: cannot be written: {error.strerror or error}") from None
-
-
-def printable(name: str) -> str:
-    """A file name that cannot disturb a terminal."""
-    return "".join(_shown(name))
-
-
-def _shown(name: str) -> Iterator[str]:
-    for character in name:
-        yield character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise FileError(f"{printable(str(path))}: cannot be written: {getattr(error, 'strerror', None) or error}") from None

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
-from roamcheck.model.build import build, build_world, unknown_moves
+from roamcheck.model.build import build, build_world, in_force, unknown_moves
 from roamcheck.model.interface import Model
 from roamcheck.model.scenario import ASSUMPTIONS, Assumptions, Scenario
 from roamcheck.model.world import World
 from roamcheck.spec.properties import PROPERTIES, not_applicable
-from roamcheck.spec.protocols import PROTOCOLS, Protocol
+from roamcheck.spec.protocols import PROTOCOLS
 from roamcheck.spec.readings import NAMED_SETS, PRINTED, READINGS, Readings, check_reading
 
 
@@ -88,15 +88,9 @@ def question(
     chosen = {**known.printed(), **(dict(scenario.readings) if readings is None else {}), **(reading or {})}
     changes: dict[str, Any] = {key.replace("-", "_"): value for key, value in (assumptions or {}).items()}
     assume = replace(scenario.assume, **changes)
-    if assume.in_flight is None:
-        assume = replace(assume, in_flight=printed_in_flight(known))
+    assume = in_force(assume, known)
     base = PRINTED if readings is None else NAMED_SETS[readings]
     return Question(scenario, name, base.with_values(chosen), assume, tuple(p for p in PROPERTIES if not properties or p in properties))
-
-
-def printed_in_flight(protocol: Protocol) -> str:
-    """Semantics section 4: PUB and REP come back to brokers that queue; without queues everything is lost."""
-    return "returned" if protocol.queues else "lost"
 
 
 def _choose(what: str, found: str, choices: Mapping[str, object] | tuple[str, ...]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from roamcheck.spec.filters import printable
 
 from . import narrate, report
-from .files import FileError, printable, read_text
+from .files import FileError, read_text
 from .interactive import Session
 from .replay import Replay, ReplayMismatch, described, replay
 from .trace import TraceError, loads
@@ -14,24 +14,12 @@ from .verdict import ExitCode
 FORMS = {"text": narrate.text, "mermaid": narrate.mermaid, "itf": narrate.itf}
 
 
-class Lines(Protocol):
-    """Where `--json` goes."""
-
-    @property
-    def quiet(self) -> bool:
-        """Standard output is taken."""
-
-    def add(self, record: object) -> None:
-        """One object, one line."""
-
-    def close(self) -> None:
-        """Write the file."""
-
-
-def run(path: str, step: int | None, interactive: bool, form: str, lines: Lines) -> ExitCode:
+def run(path: str, step: int | None, interactive: bool, form: str, lines: report.JsonLines) -> ExitCode:
     """Replay the trace in the file `path`."""
     try:
         trace = loads(read_text(path), path)
+        if interactive and form != "text":
+            raise FileError(f"--interactive --to {form}: a walk is told as text; leave one of the two out")
         if step is not None and form != "text":
             raise FileError(f"--step {step} --to {form}: a step alone is told as text; leave one of the two out")
         if step is not None and step > trace.header.length:
@@ -74,7 +62,7 @@ def walk(session: Session) -> None:
     report.say(f"{session.found.header.scenario.name}: {len(session.found.steps)} steps; h for help")
     while not session.done:
         try:
-            line = input(session.prompt)
+            line = report.prompt(session.prompt)
         except (EOFError, KeyboardInterrupt):
             report.say("")
             return

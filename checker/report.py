@@ -7,6 +7,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from roamcheck.spec.protocols import PROTOCOLS
 from roamcheck.spec.readings import PRINTED
 
 from .check import WORDS, Answer, readings_label
+from .files import write_text
 from .guards import never
 from .question import Question
 from .verdict import HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
@@ -43,6 +45,36 @@ def warn(text: str) -> None:
 def as_json(value: Any) -> str:
     """One line of JSON, keys in their order."""
     return json.dumps(value, ensure_ascii=False)
+
+
+class JsonLines:
+    """What goes to `--json`: line by line to standard output, or into a file that appears whole at the end."""
+
+    def __init__(self, target: str | None) -> None:
+        self.target = target
+        self.lines: list[str] = []
+
+    @property
+    def quiet(self) -> bool:
+        """Standard output is taken."""
+        return self.target == "-"
+
+    def add(self, record: Any) -> None:
+        """One object, one line."""
+        if self.target == "-":
+            say(as_json(record))
+        elif self.target is not None:
+            self.lines.append(as_json(record))
+
+    def close(self) -> None:
+        """Write the file.  Raises FileError."""
+        if self.target not in (None, "-"):
+            write_text(Path(str(self.target)), "".join(line + "\n" for line in self.lines))
+
+
+def prompt(text: str) -> str:
+    """A line from standard input.  Raises EOFError."""
+    return input(text)
 
 
 @contextmanager

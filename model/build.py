@@ -42,9 +42,7 @@ def build_world(
     scenario: Scenario, protocol: Protocol, readings: Readings, assume: Assumptions | None = None, algorithms: Mapping[str, ModuleType] | None = None
 ) -> World:
     """Lay out the state vector.  `algorithms` replaces the printed ones by a mutant of them."""
-    assume = assume or scenario.assume
-    if assume.in_flight is None:
-        assume = replace(assume, in_flight="returned" if protocol.queues else "lost")
+    assume = in_force(assume or scenario.assume, protocol)
     attributes = {EventId(event.name): event.attributes for event in scenario.events}
     matching = {e: frozenset(FilterId(name) for name, f in scenario.filters if matches(f, attributes[e])) for e in attributes}
     rules = Rules(readings, matching, protocol.timestamps, protocol.queues, protocol.names_subscribers)
@@ -68,6 +66,11 @@ def build_world(
         returned={(u, v): slot[f"returned {u}→{v}"] for u, v in returned},
         linkable=linkable, visitors=visitors, names=tuple(names),
     )  # fmt: skip
+
+
+def in_force(assume: Assumptions, protocol: Protocol) -> Assumptions:
+    """The assumptions as they act: without queues nothing that comes back could be kept, so everything in flight is lost."""
+    return replace(assume, in_flight=(assume.in_flight or "returned") if protocol.queues else "lost")
 
 
 def possible_links(scenario: Scenario) -> dict[BrokerId, tuple[BrokerId, ...]]:

@@ -10,6 +10,7 @@ from roamcheck.spec.state import Broker, Received, Subscriber
 
 from .interface import Disabled, Effect, Footprint, Kind, Step, Value, Word
 from .overlay import Overlay
+from .overlay_moves import run_migration
 from .world import Budget, Way, Words, World, emit, give_back, receive, record
 
 
@@ -86,11 +87,10 @@ def turn(w: World, b: BrokerId) -> Step:
         overlay = cast(Overlay, values[0])
         old, new = overlay.parent(b), overlay.next_turns()[b]
         overlay = overlay.turned(b)
-        if not migrates or w.acts.migrate is None:
+        if not migrates:
             return Effect((overlay,))
         words = Words()
-        i, sends = w.acts.migrate(cast(Broker, values[1]), old, new, w.rules)
-        i = emit(w, i, sends, words)
+        i = run_migration(w, cast(Broker, values[1]), old, new, words)
         return Effect((overlay, i), words.collected())
 
     return Step("turn", (("broker", b),), Kind.PROTOCOL, react, selector=w.overlay, select=select, serves=w.overlay)

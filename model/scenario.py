@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from roamcheck.spec.filters import NAME, Attributes, Filter, FilterError, filter_table, parse_attributes, parse_filter, printable, show
+from roamcheck.spec.messages import KINDS
 
 from .scenario_check import Path, Problem, Table, check, choices, dotted, list_at, listed, pair_at, text_at
 from .scenario_check import warnings as warnings
@@ -22,7 +23,7 @@ from .scenario_check import warnings as warnings
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 
 FORMAT: Final = "roamcheck-scenario/1"
-MESSAGE_KINDS: Final = ("SUB", "UNS", "PUB", "MIG", "REP", "FILTERS", "BMIG", "BTAB", "FMIG", "BQUERY", "BSUB")
+MESSAGE_KINDS: Final = tuple(dict.fromkeys(KINDS.values()))
 MOVES: Final[Mapping[str, tuple[str, ...]]] = {  # each with its arguments; "client": subscriber or publisher
     "publish": ("event",),
     "subscribe": ("subscriber", "filter"),

@@ -104,8 +104,7 @@ def emit(w: World, i: Broker, sends: Iterable[Send], words: Words) -> Broker:
     """Put a broker's sends on their way.  One to an interface that is not up is a failed send and treated like a return."""
     for to, message in sends:
         if not i.is_up(to):
-            i, again = w.acts.on_return(i, to, message, w.rules)
-            i = emit(w, i, again, words)
+            i = give_back(w, i, to, message, words)
         elif (i.me, to) in w.channel:
             words.add(w.channel[i.me, to], message)
         elif isinstance(message, Filters):

@@ -58,7 +58,7 @@ class FilterError(ValueError):
 
 def printable(text: str) -> str:
     """The text with its control characters, line breaks and the like escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def show(value: object) -> str:

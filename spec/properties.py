@@ -280,27 +280,27 @@ def no_routing_loop(view: View, s: Subscriber) -> Breach | None:
     if not s.attached:
         return None
     for b in view.component(cast(BrokerId, s.broker)):
-        for path in _paths(view, s, b):
+        if path := _lost_walk(view, s, b):
             where = (("subscriber", s.me), ("attached to", str(s.broker)), ("path", " → ".join(path)))
             return Breach("following next hops ends at the subscriber", where)
     return None
 
 
-def _paths(view: View, s: Subscriber, start: BrokerId) -> list[tuple[str, ...]]:
+def _lost_walk(view: View, s: Subscriber, start: BrokerId) -> tuple[str, ...]:
     """The first walk along next hops from `start` that does not end at s, if there is one."""
     stack: list[tuple[tuple[str, ...], BrokerId]] = [((start,), start)]
     while stack:
         path, b = stack.pop()
         next_hops = view.brokers[b].next_hops(s.me)
         if not next_hops and len(path) > 1:
-            return [(*path, "nowhere")]
+            return (*path, "nowhere")
         for y in next_hops:
             if y == s.me and b == s.broker:
                 continue
             if y in path or y not in view.brokers or y not in view.brokers[b].neighbours:
-                return [(*path, y if y in path else f"{y} (down)")]
+                return (*path, y if y in path else f"{y} (down)")
             stack.append(((*path, y), cast(BrokerId, y)))
-    return []
+    return ()
 
 
 def no_stranded_event(view: View, s: Subscriber) -> Breach | None:

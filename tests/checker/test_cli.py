@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -87,6 +90,8 @@ def test_options_override_the_file(tmp_path):
     [
         (["check", "no-such-scenario"], ["no-such-scenario", "bundled"]),
         (["check", "free-stra"], ["did you mean free-star"]),
+        (["check", "n" * 300], ["no such file"]),
+        (["scenarios", "show", "n" * 300 + ".toml"], ["File name too long"]),
         (["check", "free-star", "--protocol", "mqtt"], ["no protocol is called 'mqtt'", "mft-pubsub"]),
         (["check", "free-star", "--property", "speed"], ["no property is called 'speed'"]),
         (["check", "free-star", "--reading", "queue"], ["give NAME=VALUE"]),
@@ -212,3 +217,57 @@ def test_a_mutant_is_planted_by_name_and_caught_where_the_list_says(tmp_path):
     assert mutated.returncode == 1
     assert json.loads(mutated.stdout)["mutant"] == row["name"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unwritable_traces_folder_is_told_before_anything_is_explored(tmp_path):
+    (tmp_path / "afile").write_text("")
+    ran = roamcheck("check", "child-above-parent", "--traces", "afile", cwd=tmp_path)
+    assert ran.returncode == 2
+    one_line(ran, "afile", "name a folder")
+
+
+def test_two_scenarios_of_one_name_write_their_traces_beside_each_other(tmp_path):
+    text = bundled()["overlap-queue"]
+    for file in ("one.toml", "two.toml"):
+        (tmp_path / file).write_text(text)
+    ran = roamcheck("check", "one.toml", "two.toml", "--traces", "t", "--json", "-", cwd=tmp_path)
+    paths = {json.loads(line)["properties"]["no-duplicate"]["trace"] for line in ran.stdout.splitlines()}
+    assert paths == {"t/overlap-queue.mft-pubsub.no-duplicate.jsonl", "t/overlap-queue.mft-pubsub.no-duplicate.2.jsonl"}
+
+
+def test_output_that_cannot_be_written_is_one_line_and_exit_code_2():
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run([sys.executable, "-m", "roamcheck", "list", "protocols"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines() == ["roamcheck: error: standard output cannot be written: No space left on device"]
+
+
+def test_a_terminal_without_the_papers_characters_is_shown_their_escapes():
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    called = [sys.executable, "-m", "roamcheck", "check", "child-above-parent", "--json", "-"]
+    ran = subprocess.run([*called[:-2], "--traces", os.devnull + "-none", "--max-states", "1"], capture_output=True, env=environment, check=False)
+    assert ran.returncode in (2, 3)
+    assert b"Traceback" not in ran.stderr
+
+
+def test_json_goes_through_a_link_and_into_a_pipe(tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    assert roamcheck("list", "protocols", "--json", "link.json", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert len((tmp_path / "real.json").read_text().splitlines()) == 7
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert roamcheck("list", "protocols", "--json", "pipe", cwd=tmp_path).returncode == 0
+    assert len(reader.communicate(timeout=20)[0].splitlines()) == 7
+
+
+def test_an_interrupt_stops_all_and_leaves_what_was_found(tmp_path):
+    called = [sys.executable, "-m", "roamcheck", "check", "peers-d", "client-migration", "--json", "-"]
+    ran = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    time.sleep(2)
+    ran.send_signal(signal.SIGINT)
+    out, err = ran.communicate(timeout=60)
+    assert ran.returncode == 130, err
+    (record,) = map(json.loads, out.splitlines())
+    assert (record["scenario"], record["complete"]) == ("peers-d", False)
+    assert record["properties"]["well-formed"]["verdict"] == "holds-within"

@@ -113,7 +113,11 @@ def build(w: World, properties: Collection[str] | None = None) -> Model:
 
 
 def spent(w: World, values: tuple[Value, ...]) -> bool:
-    """Every move has fired and every free budget of the environment is used; what the radio may still lose is not owed."""
+    """Every move has fired and every free budget of the environment is used.
+
+    Reading losses-left: a run in which the radio loses less than it may is a run all the same, so that losses need not be used up.
+    """
     (budget,) = values
     assert isinstance(budget, Budget)
-    return len(budget.fired) == len(w.scenario.moves) and all(n == 0 for name, n in budget.left if name != "losses")
+    owed = [n for name, n in budget.left if name != "losses" or w.rules.readings.losses_left == "not-spent"]
+    return len(budget.fired) == len(w.scenario.moves) and not any(owed)

@@ -94,10 +94,11 @@ def merge(w: World, u: BrokerId, v: BrokerId, claim: Claim, more: Arguments) -> 
 
     def select(value: Value) -> Footprint | Disabled:
         overlay = cast(Overlay, value)
-        if overlay.turning:
-            return Disabled("no earlier merge is still turning next hops")
         if v in overlay.component(u):
             return Disabled(f"{u} and {v} are in different components")
+        joined = {*overlay.component(u), *overlay.component(v)}
+        if w.rules.readings.merges == "wait" and any(path[0] in joined for path in overlay.turning):
+            return Disabled("no earlier merge is still turning next hops there")
         return Footprint(None, (w.overlay, w.budget, w.broker[u], w.broker[v]), w.outgoing(u))
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
@@ -105,7 +106,7 @@ def merge(w: World, u: BrokerId, v: BrokerId, claim: Claim, more: Arguments) -> 
         if isinstance(budget, Disabled):
             return budget
         words, old, path = Words(), overlay.parent(u), overlay.path_to_leader(u)
-        overlay = replace(overlay.with_link(u, v).with_parent(u, v), turning=(path,) if len(path) > 1 else ())
+        overlay = replace(overlay.with_link(u, v).with_parent(u, v), turning=(*overlay.turning, *((path,) if len(path) > 1 else ())))
         i = run_migration(w, cast(Broker, values[2]).linked(v), old, v, words)
         return Effect((overlay, budget, i, cast(Broker, values[3]).linked(u)), words.collected())
 

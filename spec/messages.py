@@ -1,4 +1,4 @@
-"""The messages of the five documents: TR19 Tables 1–4, RP16 Table 1.
+"""The messages of the papers: TR19 Tables 1–4, RP16 Table 1.
 
 Each kind is a type of its own.  `t` numbers a subscriber's messages and `h` counts hops; protocols without timestamps send 0 for both.
 """

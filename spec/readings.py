@@ -1,6 +1,7 @@
 """Readings: the choices where the papers are silent or contradict themselves.
 
 Every choice has a name, a question and its values, the printed one first.  A verdict is always a verdict under readings.
+Those with one value record how the text had to be read to mean anything; no code asks for them.
 """
 
 from __future__ import annotations
@@ -94,6 +95,14 @@ READINGS: tuple[Reading, ...] = (
         "mig-argument", "WN23 Alg. 1 l.19", "the first argument of the received MIG, printed f",
         ("b",),
     ),
+    Reading(
+        "merges", "TR19 §4, silent", "may a component merge again while an earlier merge still turns its next hops round?",
+        ("wait", "at-once"),
+    ),
+    Reading(
+        "losses-left", "none: a question of the model", "is the environment's budget spent while the radio may still lose a message?",
+        ("spent", "not-spent"),
+    ),
 )  # fmt: skip
 
 
@@ -122,6 +131,8 @@ class Readings:
     on_return: str = "queue"
     reroot: str = "every-changed-hop"
     mig_argument: str = "b"
+    merges: str = "wait"
+    losses_left: str = "spent"
 
     def with_values(self, values: Mapping[str, str]) -> Readings:
         """These readings with some of them (by printed name) replaced; raises ReadingError."""

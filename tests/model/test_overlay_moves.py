@@ -265,7 +265,7 @@ def test_a_merge_joins_two_components_and_waits_until_an_earlier_one_has_turned(
     run = Run([*TWO, ["b7", "b8"]], FAR, ("m: merge b6 b2", "n: merge b7 b1", "o: merge b5 b6"), leaders=("b1", "b3", "b7"))
     assert run.refused("merge b5 b6") == "b5 and b6 are in different components"
     run.do("merge b6 b2")
-    assert run.refused("merge b7 b1") == "no earlier merge is still turning next hops"
+    assert run.refused("merge b7 b1") == "no earlier merge is still turning next hops there"
     run.settle().do("merge b7 b1")
 
 

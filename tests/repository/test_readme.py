@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -29,3 +32,17 @@ def test_its_scenario_is_one(tmp_path):
     )
     assert ran.returncode in (0, 1), ran.stderr
     assert "warning" not in ran.stderr
+
+
+COMMANDS = [line.partition("#")[0].strip() for line in README.splitlines() if line.startswith("roamcheck ") and "my.toml" not in line]
+FAULTS = re.findall(r"\| `(roamcheck check [^`]*)` \|", README)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *FAULTS])
+def test_its_commands_run(command, tmp_path):
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    ran = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command)], capture_output=True, text=True, cwd=tmp_path, stdin=subprocess.DEVNULL, check=False
+    )
+    assert ran.returncode in ((1,) if command in FAULTS else (0, 1)), ran.stderr
+    assert "error" not in ran.stderr

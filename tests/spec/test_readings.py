@@ -24,9 +24,10 @@ from roamcheck.spec.algorithms import (
 )
 from roamcheck.spec.messages import Bmig, Bquery, Bsub, Entry, Filters, Mig, Pub, Rep, Stamped, Sub, Timestamp, Uns
 from roamcheck.spec.protocols import PROTOCOLS, behaviour
-from roamcheck.spec.readings import AMENDED, NAMED_SETS, PRINTED, READINGS, ReadingError, Readings
+from roamcheck.spec.readings import PRINTED, READINGS, Readings
 from roamcheck.spec.rules import EndlessStep, Rules
 from roamcheck.spec.state import Broker, Send
+from support.runs import FAR, TWO, Run
 
 MATCHING: Any = {"e1": frozenset({"f1", "f2"})}
 
@@ -53,6 +54,22 @@ def hops(i: Broker, s: str = "s1") -> tuple[str, ...]:
 
 def sends(reaction: Any) -> list[tuple[str, Any]]:
     return [tuple(send) for send in reaction.sends]
+
+
+def what_a_second_merge_waits_for(readings: Readings) -> list[str | None]:
+    """b6 has joined b2, and b5, b4, b3 are still to turn: why another merge there, one elsewhere, and that there once they have, may not be."""
+    links = [*TWO, ["b7", "b8"], ["b9", "c1"]]
+    moves = ("m: merge b6 b2", "n: merge b7 b1", "o: merge b9 b8")
+    leaders = ("b1", "b3", "b7", "b9")
+    run = Run(links, FAR, moves, leaders=leaders, reading={"merges": readings.merges}).do("merge b6 b2")
+    return [run.why("merge b7 b1"), run.why("merge b9 b8"), run.settle().why("merge b7 b1")]
+
+
+def when_the_budget_is_spent(readings: Readings) -> list[bool]:
+    """With the only move done: while a message may still be lost, and when it has been."""
+    assume = {"radio": "silent"}
+    run = Run(moves=("a: publish e1",), free={"losses": 1}, assume=assume, reading={"losses-left": readings.losses_left}).do("publish p1 e1")
+    return [run.spent, run.do("lose p1 b1").spent]
 
 
 def mig_targets(handler: Any, i: Broker, z: str, m: Mig, readings: Readings) -> list[str]:
@@ -350,6 +367,13 @@ ACTS: dict[str, list[tuple[Callable[[Readings], Any], dict[str, Any]]]] = {
         (who_migrates_when_next_hops_turn_round, {"every-changed-hop": ["b3→b4", "b4→b2"], "joiner-only": ["b4→b2"]}),
     ],
     "mig-argument": [(where_the_journals_mig_stops, {"b": [[], ["b3"]]})],
+    "merges": [
+        (
+            what_a_second_merge_waits_for,
+            {"wait": ["no earlier merge is still turning next hops there", None, None], "at-once": [None, None, None]},
+        ),
+    ],
+    "losses-left": [(when_the_budget_is_spent, {"spent": [True, True], "not-spent": [False, True]})],
 }  # fmt: skip
 EXAMPLES = [(name, index, value) for name, examples in ACTS.items() for index, (_, expected) in enumerate(examples) for value in expected]
 
@@ -404,70 +428,6 @@ def test_a_protocol_without_queues_keeps_nothing_that_comes_back_under_any_readi
             chosen = replace(rules(PRINTED.with_values({"return-to": return_to, "on-return": on_return})), queues=False)
             i = broker(up="b3", R="f1 b2 s1")
             assert returns.on_return(i, "b2", Pub("e1", ("s1",)), chosen) == (i, ())
-
-
-# ---- the registry ------------------------------------------------------------------------------------------
-
-TABLE = """
-queue: per-entry, per-subscriber•
-flush: return, spin
-rep-route: table-or-queue
-mig-next-hop: neighbour-only
-mig-stop: named-broker, routing-table•
-stale-mig: drop, answer•
-guard-hop: message, path•
-hop-test: message, path, home•
-newer-child: reroute-now, await-answer•
-old-set: parent, dead-hop•
-children: all-but-old, neither-old-nor-new, live
-announce: routed, known
-split-horizon: off, on•
-return-to: table, original•
-on-return: queue, reroute•
-reroot: every-changed-hop, joiner-only
-mig-argument: b
-"""  # semantics section 5, with its marks
-
-
-def rows() -> dict[str, list[str]]:
-    return {name: values.split(", ") for name, values in (line.split(": ") for line in TABLE.strip().splitlines())}
-
-
-def test_the_registry_is_the_table_of_section_5() -> None:
-    assert {reading.name: list(reading.values) for reading in READINGS} == {name: [v.strip("•") for v in values] for name, values in rows().items()}
-
-
-def test_the_printed_set_is_the_first_value_everywhere() -> None:
-    assert NAMED_SETS["printed"] == PRINTED
-    assert PRINTED.as_dict() == {name: values[0].strip("•") for name, values in rows().items()}
-
-
-def test_the_amended_set_is_the_printed_one_but_for_the_marked_values() -> None:
-    marked = {name: value.strip("•") for name, values in rows().items() for value in values if value.endswith("•")}
-    assert len(marked) == 10
-    assert NAMED_SETS["amended"] == AMENDED
-    assert AMENDED.as_dict() == {**PRINTED.as_dict(), **marked}
-
-
-def test_only_the_journals_text_prints_a_flush_that_spins() -> None:
-    assert {name: protocol.printed() for name, protocol in PROTOCOLS.items() if protocol.printed()} == {"mft-pubsub-2023": {"flush": "spin"}}
-    scenario = load_scenario("merge-reroot")
-    for named in ("printed", "amended"):
-        assert question(scenario, protocol="mft-pubsub-2023", readings=named).readings.flush == "spin"
-        assert question(scenario, protocol="mft-pubsub", readings=named).readings.flush == "return"
-
-
-def test_an_unknown_reading_or_value_is_refused_with_the_choices() -> None:
-    with pytest.raises(ReadingError, match="no reading is called 'hop'; readings are queue, flush"):
-        PRINTED.with_values({"hop": "home"})
-    with pytest.raises(ReadingError, match="hop-test has no value 'house'; values are message, path, home"):
-        PRINTED.with_values({"hop-test": "house"})
-
-
-def test_a_replaced_value_leaves_the_others_and_the_set_itself_as_they_were() -> None:
-    changed = PRINTED.with_values({"hop-test": "home"})
-    assert {name for name, value in changed.as_dict().items() if value != PRINTED.as_dict()[name]} == {"hop-test"}
-    assert Readings() == PRINTED
 
 
 def test_entries_and_sends_compare_with_what_the_tests_write_down() -> None:

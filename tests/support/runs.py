@@ -81,6 +81,11 @@ class Run:
         assert isinstance(after, Disabled), text
         return after.guard
 
+    def why(self, text: str) -> str | None:
+        """The guard that fails, or None where the step can fire."""
+        after = fire(self.model, self.step(text), self.state)
+        return after.guard if isinstance(after, Disabled) else None
+
     def offered(self, *actions: str) -> list[str]:
         """The steps that can fire, of these actions."""
         return [f"{s.action} {' '.join(v for _, v in s.arguments)}" for s, _ in enabled(self.model, self.state) if not actions or s.action in actions]

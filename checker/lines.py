@@ -7,35 +7,20 @@ number in its own document, and the one in the journal version.  A protocol says
 from __future__ import annotations
 
 import ast
-import inspect
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any
 
 from roamcheck.model.interface import Disabled, State, Step
 from roamcheck.spec import algorithms
+from roamcheck.spec.protocols import ALGORITHMS
 
-Place = tuple[str, str]  # ("TR19", "Alg. 6")
+from .recompiled import Printed, source, tags
+
 Passed = tuple[str, int]  # a module of spec/algorithms, by its short name, and a line of its source
-
-PRINTED: Final[Mapping[str, tuple[Place, Place | None]]] = {  # where a module is printed: in its own document, and in the journal version
-    "alg1_mobile_clients": (("TR19", "Alg. 1"), None),
-    "alg2_replay": (("TR19", "Alg. 2"), ("WN23", "Alg. 2")),
-    "alg3_mobile_brokers": (("TR19", "Alg. 3"), None),
-    "alg4_timestamped_clients": (("TR19", "Alg. 4"), ("WN23", "Alg. 1")),
-    "alg5_migrate": (("TR19", "Alg. 5"), ("WN23", "Alg. 3")),
-    "alg6_bmig": (("TR19", "Alg. 6"), ("WN23", "Alg. 4")),
-    "alg7_consistency": (("TR19", "Alg. 7"), ("WN23", "Alg. 5")),
-    "rp16_alg1_static": (("RP16", "Alg. 1"), None),
-    "rp16_alg2_dynamic_clients": (("RP16", "Alg. 2"), None),
-    "rp16_alg3_dynamic_brokers": (("RP16", "Alg. 3"), None),
-}  # clients and returns are printed nowhere
-_TAG: Final = re.compile(r"#\s*l\.(?P<own>[0-9–, ]+?)\s*(?:\|\s*WN23 l\.(?P<journal>[0-9–, ]+?))?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +57,17 @@ def describe(lines: tuple[Lines, ...]) -> str:
 
 def printed_lines(step: Step, state: State, margin: str) -> tuple[Lines, ...]:
     """What `step` executes in `state`, algorithm by algorithm as they were entered; `margin` is Protocol.margin."""
-    found: dict[Place, set[int]] = {}
+    found: dict[tuple[str, str], set[int]] = {}
     for module, line in executed(step, state):
-        own, journal = PRINTED.get(module, (None, None))
-        numbers, journals = _tags(module).get(line, ((), ()))
-        if journal is not None and margin == journal[0] and journals:
-            found.setdefault(journal, set()).update(journals)
-        elif own is not None and numbers:
-            found.setdefault(own, set()).update(numbers)
+        for printed in in_margin(claimed(module).get(line, ()), margin):
+            found.setdefault((printed.paper, f"Alg. {printed.number}"), set()).update(range(printed.first, printed.last + 1))
     return tuple(Lines(*place, tuple(sorted(numbers))) for place, numbers in found.items())
+
+
+def in_margin(printed: tuple[Printed, ...], margin: str) -> tuple[Printed, ...]:
+    """Those of the margin's paper; the algorithm's own where that paper does not print it."""
+    wanted = tuple(claim for claim in printed if claim.paper == margin)
+    return wanted or tuple(claim for claim in printed if claim.paper != "WN23")
 
 
 # ---- watching ----------------------------------------------------------------------------------------------------------------
@@ -135,20 +122,15 @@ def _watch(passed: dict[Passed, None]) -> Any:
 
 
 @cache
-def _tags(module: str) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
-    """For each line of the source: the lines of its own document and of the journal version that it stands for."""
-    source = inspect.getsource(import_module(f"{algorithms.__name__}.{module}"))
-    texts = source.split("\n")
-    tags: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
-    for number, text in enumerate(texts, 1):
-        tag = _TAG.search(text)
-        if tag is not None:
-            tags[number] = (tuple(_numbers(tag["own"])), tuple(_numbers(tag["journal"] or "")))
-    for line, first in _elses(ast.parse(source), texts):
-        if line in tags:  # `else:` itself is never run: it counts when the first statement behind it is
-            own, journal = tags.get(first, ((), ()))
-            tags[first] = (tags[line][0] + own, tags[line][1] + journal)
-    return tags
+def claimed(module: str) -> Mapping[int, tuple[Printed, ...]]:
+    """For each line of the source, the printed lines that it stands for; nothing for what bears no tag."""
+    if module not in ALGORITHMS:
+        return {}
+    text, found = source(module), dict(tags(module))
+    for line, first in _elses(ast.parse(text), text.split("\n")):
+        if line in found:  # `else:` itself is never run: it counts when the first statement behind it is
+            found[first] = (*found[line], *found.get(first, ()))
+    return found
 
 
 def _elses(tree: ast.AST, texts: list[str]) -> Iterator[tuple[int, int]]:
@@ -159,9 +141,3 @@ def _elses(tree: ast.AST, texts: list[str]) -> Iterator[tuple[int, int]]:
             line = next((number for number in range(first - 1, node.lineno, -1) if texts[number - 1].strip().startswith("else:")), None)
             if line is not None and line > (node.body[-1].end_lineno or 0):
                 yield line, first
-
-
-def _numbers(text: str) -> Iterator[int]:
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        first, _, last = part.partition("–")
-        yield from range(int(first), int(last or first) + 1)

@@ -9,7 +9,7 @@ import pytest
 
 from roamcheck.checker.engines.reference import explore
 from roamcheck.checker.files import load_scenario
-from roamcheck.checker.lines import PRINTED, Lines, describe, executed, printed_lines, ranges
+from roamcheck.checker.lines import Lines, claimed, describe, executed, in_margin, printed_lines, ranges
 from roamcheck.checker.question import question
 from roamcheck.checker.verdict import Violated
 from roamcheck.model.interface import Disabled, Footprint, Kind, Model, State, Step, fire
@@ -67,12 +67,12 @@ def test_an_else_counts_when_what_is_behind_it_runs() -> None:
     assert all((28 in numbers) == (30 in numbers) for numbers in (*far, *near))
 
 
-def test_every_printed_algorithm_has_its_place() -> None:
-    assert set(PRINTED) | {"clients", "returns"} == set(ALGORITHMS)
-    for module, ((source, algorithm), journal) in PRINTED.items():
-        title = ALGORITHMS[module].__doc__ or ""
-        assert title.startswith(f"{source} {algorithm.replace('Alg.', 'Algorithm')}:")
-        assert journal is None or f"{journal[0]} {journal[1].replace('Alg.', 'Algorithm')}" in title
+def test_a_line_is_cited_by_the_margin_asked_for_and_by_its_own_where_that_paper_does_not_print_it() -> None:
+    (line,) = [line for line, printed in claimed("alg6_bmig").items() if any(24 in claim for claim in printed)]
+    assert [str(claim) for claim in in_margin(claimed("alg6_bmig")[line], "")] == ["TR19 Alg. 6 l.23–24"]
+    assert [str(claim) for claim in in_margin(claimed("alg6_bmig")[line], "WN23")] == ["WN23 Alg. 4 l.81–82"]
+    (line,) = [line for line, printed in claimed("alg1_mobile_clients").items() if any(17 in claim for claim in printed)]
+    assert [str(claim) for claim in in_margin(claimed("alg1_mobile_clients")[line], "WN23")] == ["TR19 Alg. 1 l.17"]
 
 
 def test_lines_in_words() -> None:

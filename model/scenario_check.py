@@ -57,7 +57,7 @@ def dotted(path: Path) -> str:
 
 
 class Table:
-    """A table of a file: hands out its values with the right types, or raises a Problem that says what is right."""
+    """A table of a file: hands out its values with the right types, or raises a Problem that says what is right (every method)."""
 
     def __init__(self, path: Path, data: object, keys: Collection[str] | None) -> None:
         if not isinstance(data, Mapping):
@@ -69,22 +69,27 @@ class Table:
             self.only(keys)
 
     def only(self, keys: Collection[str]) -> None:
+        """Refuse any other key."""
         for key in self.data:
             if key not in keys:
                 raise Problem((*self.path, str(key)), show(self.data[key]), "unknown key", choices("keys", keys, key))
 
     def get(self, key: str, default: object = None) -> object:
+        """The value as it stands, of whatever type."""
         return self.data.get(key, default)
 
     def need(self, key: str, hint: str = "") -> object:
+        """Likewise, but it must be there."""
         if key not in self.data:
             raise Problem(self.path, None, f"{key} is missing", hint)
         return self.data[key]
 
     def name(self, key: str, default: str | None = None) -> str:
+        """A name; it must be there unless there is a default."""
         return name_at((*self.path, key), self.need(key, NAME_RULE) if default is None else self.get(key, default))
 
     def name_if_any(self, key: str) -> str | None:
+        """A name; None when the key is not there."""
         return self.name(key) if key in self.data else None
 
     def names(self, key: str) -> tuple[str, ...]:
@@ -97,6 +102,7 @@ class Table:
         return names
 
     def choice(self, key: str, values: Collection[str], default: str | None = None) -> str:
+        """One of `values`; it must be there unless there is a default."""
         given = self.need(key, choices("choices", values)) if default is None else self.get(key, default)
         if not isinstance(given, str) or given not in values:
             raise Problem((*self.path, key), show(given), "no such choice", choices("choices", values, given))
@@ -110,6 +116,7 @@ class Table:
         return given
 
     def count(self, key: str) -> int:
+        """A budget; 0 when the key is not there."""
         given = self.get(key, 0)
         if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= MAX_BUDGET:
             raise Problem((*self.path, key), show(given), "not a budget", f"a budget is an integer from 0 to {MAX_BUDGET}")
@@ -128,12 +135,14 @@ class Table:
 
 
 def list_at(path: Path, given: object) -> list[object]:
+    """A list; raises Problem."""
     if not isinstance(given, list):
         raise Problem(path, show(given), "not a list", "")
     return given
 
 
 def pair_at(path: Path, given: object) -> tuple[str, str]:
+    """The two ends of a link; raises Problem."""
     pair = [name_at(path, end) for end in list_at(path, given)]
     if len(pair) != 2:
         raise Problem(path, show(given), "not a link", 'a link is a list of two brokers, such as ["b1", "b2"]')
@@ -141,12 +150,14 @@ def pair_at(path: Path, given: object) -> tuple[str, str]:
 
 
 def text_at(path: Path, given: object) -> str:
+    """A string; raises Problem."""
     if not isinstance(given, str):
         raise Problem(path, show(given), "not a string", 'a string is in quotes, such as "b1"')
     return given
 
 
 def name_at(path: Path, given: object) -> str:
+    """A name; raises Problem."""
     text = text_at(path, given)
     if not NAME.fullmatch(text):
         raise Problem(path, show(given), "not a name", NAME_RULE)

@@ -16,7 +16,7 @@ from roamcheck.spec.readings import NAMED_SETS, PRINTED
 
 from .engines import reference
 from .files import write_text
-from .guards import GuardCoverage
+from .guards import GuardCoverage, never
 from .mutants import apply
 from .question import Question
 from .trace import Trace, assumptions_data, dumps, record
@@ -166,6 +166,17 @@ def as_record(given: Answer) -> dict[str, Any]:
         "collision_bound": 0.0,
         "properties": {name: verdict_record(verdict, given.paths.get(name)) for name, verdict in given.verdicts.items()},
         "warnings": list(given.warnings),
+        **(counts_record(given.coverage, given) if given.coverage is not None else {}),
+    }
+
+
+def counts_record(coverage: GuardCoverage, given: Answer) -> dict[str, Any]:
+    """What `--counts` adds to the verdict object."""
+    never_true, never_false, unreached = never(coverage, PROTOCOLS[given.question.protocol])
+    by_action = given.exploration.steps_by_action if given.exploration else {}
+    return {
+        "transitions_by_action": dict(by_action),
+        "guards": {"never_true": list(never_true), "never_false": list(never_false), "never_asked": list(unreached)},
     }
 
 

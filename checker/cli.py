@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -23,6 +23,7 @@ from .question import Question, QuestionError, question
 from .verdict import ExitCode
 
 BAD_INPUT = (ScenarioError, FileError, QuestionError)
+CLOSED_PIPE = 128 + 13  # as a shell shows a process that SIGPIPE has ended
 FIRST_OF = (ExitCode.INTERRUPTED, ExitCode.DISAGREES, ExitCode.USAGE, ExitCode.VIOLATED, ExitCode.UNDECIDED, ExitCode.HOLDS)
 
 
@@ -30,25 +31,37 @@ def main() -> None:
     """The console script: whatever goes wrong is told in one line."""
     from . import report
 
+    sys.stdout, sys.stderr = sys.stdout or open_devnull(), sys.stderr or open_devnull()  # closed by whoever called
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no ∪ is shown its escape
             stream.reconfigure(errors="backslashreplace")
     try:
-        commands(prog_name="roamcheck", standalone_mode=False)
+        with commands.make_context("roamcheck", sys.argv[1:]) as context:  # not commands(): that calls a closed pipe exit code 1
+            commands.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        report.warn(f"error: no command is given; see {error_context(error)} --help")
+        sys.exit(ExitCode.USAGE)
     except click.ClickException as error:
-        report.warn(f"error: {' '.join(error.format_message().split())}; see {error_context(error)} --help")
+        report.warn(f"error: {' '.join(error.format_message().split()).rstrip('.')}; see {error_context(error)} --help")
         sys.exit(ExitCode.USAGE)
     except (click.Abort, KeyboardInterrupt):
         report.warn("interrupted")
         sys.exit(ExitCode.INTERRUPTED)
-    except BrokenPipeError:  # the reader has gone: nothing more can be said
+    except BrokenPipeError:  # the reader has gone: nothing more can be said, and no verdict is
         discard_output()
-        sys.exit(ExitCode.HOLDS)
+        sys.exit(CLOSED_PIPE)
     except OSError as error:
         discard_output()
         report.warn(f"error: standard output cannot be written: {error.strerror or error}")
         sys.exit(ExitCode.USAGE)
+
+
+def open_devnull() -> TextIO:
+    """Where to write when there is nowhere."""
+    return open(os.devnull, "w", encoding="utf-8")
 
 
 def discard_output() -> None:

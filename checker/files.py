@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
 import tempfile
 from importlib import resources
 from pathlib import Path
@@ -28,7 +29,7 @@ def bundled() -> dict[str, str]:
 
 def load_scenario(name: str) -> Scenario:
     """The scenario in the file `name`, or else the bundled one of that name.  Raises FileError or ScenarioError."""
-    if exists(name) or name.endswith(".toml") or "/" in name:
+    if not name or exists(name) or name.endswith(".toml") or "/" in name:
         return parse_scenario(read_text(name), where=printable(name), known_protocols=PROTOCOLS, known_readings=KNOWN_READINGS)
     library = bundled()
     if name not in library:
@@ -50,6 +51,8 @@ def read_text(name: str, limit: int = 16 << 20) -> str:
     """The text of a regular file of at most `limit` bytes, in UTF-8.  Raises FileError."""
     where, path = printable(name), Path(name)
     try:
+        if not name:
+            raise FileError("a file with no name: give a file, or the name of a bundled scenario")
         if path.is_dir():
             raise FileError(f"{where}: is a folder; give a file")
         if not path.is_file():
@@ -85,14 +88,21 @@ def write_text(path: Path, text: str) -> None:
                 pipe.write(text)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            Path(temporary).chmod(0o644)
+            Path(temporary).chmod(mode)
             Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
     except (OSError, ValueError, RuntimeError) as error:
         raise FileError(f"{printable(str(path))}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -65,11 +65,18 @@ class GuardCoverage:
         self.algorithms: Mapping[str, ModuleType] = recompile(_instrumented, {_RECORDER: record})
 
 
-def never(coverage: GuardCoverage, protocol: Protocol) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The guards of the functions that the protocol calls that were (never true, never false), as its margin numbers them."""
+def never(coverage: GuardCoverage, protocol: Protocol) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Of the guards of the functions that the protocol calls: those reached but never true, reached but never false, and never reached.
+
+    They are named as the protocol's margin numbers them.
+    """
     used = functions_of(protocol)
     asked = [(guard.name(protocol.margin), seen) for guard, seen in coverage.seen.items() if (guard.module, guard.function) in used]
-    return tuple(name for name, seen in asked if not seen.true), tuple(name for name, seen in asked if not seen.false)
+    return (
+        tuple(name for name, seen in asked if seen.false and not seen.true),
+        tuple(name for name, seen in asked if seen.true and not seen.false),
+        tuple(name for name, seen in asked if not seen.true and not seen.false),
+    )
 
 
 @cache

@@ -18,6 +18,10 @@ def run(path: str, step: int | None, interactive: bool, form: str, lines: report
     """Replay the trace in the file `path`."""
     try:
         trace = loads(read_text(path), path)
+        if lines.quiet and (interactive or form != "text"):
+            raise FileError("--json - takes standard output for itself; leave out --interactive and --to, or write the JSON to a file")
+        if step == 0 and lines.quiet:
+            raise FileError("--step 0 --json -: step 0 is the start, and nothing has happened; steps count from 1")
         if interactive and form != "text":
             raise FileError(f"--interactive --to {form}: a walk is told as text; leave one of the two out")
         if step is not None and form != "text":
@@ -35,11 +39,9 @@ def run(path: str, step: int | None, interactive: bool, form: str, lines: report
     except ReplayMismatch as error:
         report.warn(f"error: {printable(path)}: does not replay: {error}")
         return ExitCode.DISAGREES
-    if lines.quiet:
-        return ExitCode.HOLDS
     if interactive:
         walk(Session(found, step or 0))
-    else:
+    elif not lines.quiet:
         show(found, step, form)
     return ExitCode.HOLDS
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.markup import escape
@@ -27,9 +27,17 @@ from .verdict import HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Vio
 STYLES = {"holds": "green", "violated": "bold red", "holds-within": "yellow", "unknown": "yellow", "not-applicable": "dim"}
 
 
+class Output(Console):
+    """A console that leaves a reader who has gone to the command line to deal with; rich exits with 1, which is a verdict here."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Called by rich while it handles the error."""
+        raise BrokenPipeError
+
+
 def out() -> Console:
     """Standard output; as wide as the text needs when it is not a terminal."""
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False, soft_wrap=True)
+    return Output(width=None if sys.stdout.isatty() else 160, highlight=False, soft_wrap=True)
 
 
 def say(text: str) -> None:
@@ -172,9 +180,10 @@ def counts(given: Answer) -> None:
     rate = found.counts.states / found.seconds if found.seconds else 0
     console.print(f"rate {rate:,.0f} states/s; transitions by action: " + ", ".join(f"{a} {n:,}" for a, n in found.steps_by_action.items()))
     if given.coverage is not None:
-        never_true, never_false = never(given.coverage, PROTOCOLS[given.question.protocol])
+        never_true, never_false, unreached = never(given.coverage, PROTOCOLS[given.question.protocol])
         console.print("guards never true:  " + (escape("; ".join(never_true)) or "none"))
         console.print("guards never false: " + (escape("; ".join(never_false)) or "none"))
+        console.print("guards never asked: " + (escape("; ".join(unreached)) or "none"))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

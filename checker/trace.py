@@ -288,8 +288,16 @@ def _read_header(data: dict[str, object]) -> Header:
     return header
 
 
+def _series(version: str) -> list[str]:
+    """0.1 of 0.1.7: within it a run means the same."""
+    return version.split(".")[:2]
+
+
 def _check_sense(header: Header) -> None:
-    """What the header says fits together."""
+    """What the header says fits together, and is of this version."""
+    if _series(header.version) != _series(__version__):
+        problem = f"this is roamcheck {__version__}, to which the run may mean something else"
+        raise Problem(("version",), show(header.version), problem, "replay it with that version, or record it anew")
     name, question = header.property, header.question()
     if (name is None) != (header.breach is None):
         problem = "there is one, but no property" if name is None else f"there is none of {name}"

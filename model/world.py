@@ -185,7 +185,7 @@ def give_back(w: World, i: Broker, z: str, message: Message, words: Words) -> Br
     """i learns, now or later, that z did not get the message; it cares for PUB and REP alone."""
     if not w.protocol.queues or not isinstance(message, Pub | Rep):
         return i
-    if w.later:
+    if w.later and (i.me, z) in w.returned:  # a stranger to whom no link can ever lead is found out at once
         words.add(w.returned[i.me, z], message)
         return i
     i, sends = w.acts.on_return(i, z, message, w.rules)  # type: ignore[arg-type]

@@ -74,6 +74,8 @@ def show(value: object) -> str:
     if isinstance(value, list | tuple):
         shown = ", ".join("[...]" if isinstance(item, list | tuple) else show(item) for item in value[:6])
         return f"[{shown}{', ...' if len(value) > 6 else ''}]"
+    if value is None:
+        return "null"
     return "a table" if isinstance(value, Mapping) else f"a {type(value).__name__}"
 
 

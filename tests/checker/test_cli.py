@@ -271,3 +271,34 @@ def test_an_interrupt_stops_all_and_leaves_what_was_found(tmp_path):
     (record,) = map(json.loads, out.splitlines())
     assert (record["scenario"], record["complete"]) == ("peers-d", False)
     assert record["properties"]["well-formed"]["verdict"] == "holds-within"
+
+
+@pytest.mark.parametrize("words", [["list", "mutants"], ["scenarios", "show", "figure-1b"], ["check", "figure-1b", "--traces", "t"]])
+def test_a_reader_that_has_gone_is_not_taken_for_a_verdict(words, tmp_path):
+    ran = subprocess.Popen([sys.executable, "-m", "roamcheck", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+    ran.stdout.close()
+    assert (ran.wait(timeout=30), ran.stderr.read()) == (141, b"")
+    ran.stderr.close()
+
+
+def test_a_file_keeps_its_mode_and_a_new_one_obeys_the_umask(tmp_path):
+    (tmp_path / "mine.json").touch(mode=0o600)
+    for name in ("mine.json", "new.json"):
+        called = [sys.executable, "-m", "roamcheck", "list", "protocols", "--json", name]
+        subprocess.run(called, cwd=tmp_path, umask=0o027, check=True, capture_output=True)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("mine.json", "new.json")] == [0o600, 0o640]
+
+
+def test_counts_are_in_the_json_too():
+    record = json.loads(roamcheck("check", "free-star", "--counts", "--json", "-").stdout)
+    assert record["transitions_by_action"]["migrate"] > 0
+    assert "TR19 Alg. 4 l.1" in record["guards"]["never_asked"]
+
+
+def test_a_trace_of_another_version_is_refused(tmp_path):
+    roamcheck("check", "overlap-queue", "--traces", ".", "--tell", "none", cwd=tmp_path)
+    (path,) = tmp_path.glob("*.jsonl")
+    path.write_text(path.read_text(encoding="utf-8").replace('"version": "0.1.0"', '"version": "99.0"'), encoding="utf-8")
+    ran = roamcheck("replay", path.name, cwd=tmp_path)
+    assert ran.returncode == 2
+    one_line(ran, 'version = "99.0"', "record it anew")

@@ -69,7 +69,7 @@ def test_filters_are_readable() -> None:
     [
         (3, '3: not a table; a filter is a table of attributes, such as { topic = "t6", value = { ge = 30 } }'),
         ({"a b": 1}, "\"a b\" = 1: not an attribute name; a name is 1 to 64 letters, digits, '_', '.' or '-', the first a letter or a digit"),
-        ({"a": None}, "a = a NoneType: not a value; a value is a string, a 64-bit integer, a finite float, true or false"),
+        ({"a": None}, "a = null: not a value; a value is a string, a 64-bit integer, a finite float, true or false"),
         ({"a": 2**63}, f"a = {2**63}: not a value; a value is a string, a 64-bit integer, a finite float, true or false"),
         ({"a": float("nan")}, "a = nan: not a value; a value is a string, a 64-bit integer, a finite float, true or false"),
         ({"a": "\ud800"}, 'a = "\\ud800": not a value; a value is a string, a 64-bit integer, a finite float, true or false'),

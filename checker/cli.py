@@ -142,8 +142,8 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
     codes: list[ExitCode] = []
     written: set[Path] = set()
     try:
-        if folder is not None:
-            writable(Path(folder))
+        if folder is not None and not can_write(folder, asked=traces is not None):
+            folder = None
         for name in scenarios:
             codes.append(check_one(name, lines, folder, written, tell, options, apart=bool(codes)))
             if codes[-1] is ExitCode.INTERRUPTED:
@@ -154,6 +154,20 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
     if ExitCode.INTERRUPTED in codes:
         report.warn("interrupted; this is what was found so far")
     sys.exit(next(code for code in FIRST_OF if code in codes))
+
+
+def can_write(folder: str, asked: bool) -> bool:
+    """Traces can be written to the folder.  Raises FileError where it was asked for; the default folder is done without, with a warning."""
+    from . import report
+
+    try:
+        writable(Path(folder))
+    except FileError as error:
+        if asked:
+            raise
+        report.warn(f"warning: {error}; no traces are written")
+        return False
+    return True
 
 
 def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tell: str, options: dict[str, Any], apart: bool) -> ExitCode:

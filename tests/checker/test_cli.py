@@ -302,3 +302,11 @@ def test_a_trace_of_another_version_is_refused(tmp_path):
     ran = roamcheck("replay", path.name, cwd=tmp_path)
     assert ran.returncode == 2
     one_line(ran, 'version = "99.0"', "record it anew")
+
+
+def test_where_nothing_can_be_written_the_default_folder_is_done_without(tmp_path):
+    (tmp_path / "roamcheck-traces").write_text("")
+    ran = roamcheck("check", "overlap-queue", "--tell", "none", cwd=tmp_path)
+    assert ran.returncode == 1
+    assert "no traces are written" in ran.stderr
+    assert "no-duplicate" in ran.stdout

@@ -133,7 +133,7 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, tell: str, **options: Any) -> None:
     """Explore all interleavings of each SCENARIO (a file, or the name of a bundled one) and give a verdict per property.
 
-    Exit code: 0 all hold, 1 a property is violated, 2 bad input, 3 undecided within the limits, 130 interrupted.
+    Exit code: 0 all hold, 1 a property is violated, 2 bad input, 3 undecided, 130 interrupted.
     """
     from . import report
 

@@ -8,7 +8,7 @@ inside.  Nothing here knows of models: states are numbers in the order of their 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 Component = frozenset[int]  # of states
@@ -67,7 +67,7 @@ def _components(graph: ProtocolGraph, group: bytearray) -> list[Component]:
     Most graphs have none but states that lead to themselves.  So states without another way on in their group are struck off (group 0)
     before networkx is asked, the last found first: as few edges lead back, a round or two leave nothing of an acyclic graph.
     """
-    loops = [state for state in range(len(group)) if group[state] and state in graph.targets[graph.out[state] : graph.out[state + 1]]]
+    loops = [state for state in range(len(group)) if state in graph.targets[graph.out[state] : graph.out[state + 1]]]
     left, worthwhile = list(range(len(group))), True
     while worthwhile:
         kept = []
@@ -100,40 +100,28 @@ def shortest_turn(graph: ProtocolGraph, fair: tuple[Component, ...], busy: Calla
     """The fair closed walk for which the way there and one turn are shortest together; the first found among equals.
 
     `depth` is the distance of a state from the initial ones; it grows with the state's number, so states too far away end the search.
-    A closed walk may begin at any of its states, and nowhere better than at the first found: so a start is done with once it was tried,
-    and from time to time the components of what is left are sorted anew.
+    In components of thousands of states with long turns alone this is slow: each state is tried as a start.
     """
     best: Turn | None = None
     bound: int | None = None  # on way and turn together: to be undercut
     home = {state: component for component in fair for state in component}
-    tried, sort_at = 0, 1
     for start in sorted(home):
-        if start not in home:
-            continue
         if bound is not None and depth(start) + 1 >= bound:
             break
-        turn = _turn(graph, start, home, busy, None if bound is None else bound - depth(start))
+        turn = _turn(graph, start, home[start], busy, None if bound is None else bound - depth(start))
         if turn is not None:
             best, bound = turn, depth(start) + len(turn.steps)
-        del home[start]
-        tried += 1
-        if tried == sort_at:
-            sort_at *= 2
-            left = bytearray(state in home for state in range(len(graph.stirred)))
-            home = {state: component for component in _components(graph, left) if _is_fair(graph, component, busy) for state in component}
     assert best is not None, "a fair component holds a fair closed walk"
     return best
 
 
-def _turn(
-    graph: ProtocolGraph, start: int, home: Mapping[int, Component], busy: Callable[[int], frozenset[int]], bound: int | None
-) -> Turn | None:
-    """The shortest fair closed walk from `start` within its component, if it has fewer steps than `bound`.
+def _turn(graph: ProtocolGraph, start: int, component: Component, busy: Callable[[int], frozenset[int]], bound: int | None) -> Turn | None:
+    """The shortest fair closed walk from `start`, if it has fewer steps than `bound`.
 
     Breadth first over (state, slots owed: those that were busy all the way and not served).  A node is dropped where the state was
     reached before, with no more slots owed.
     """
-    component, first = home[start], (start, busy(start))
+    first = (start, busy(start))
     before: dict[tuple[int, frozenset[int]], tuple[tuple[int, frozenset[int]], int]] = {}
     owed_at: dict[int, list[frozenset[int]]] = {start: [first[1]]}
     layer, length = [first], 1
@@ -141,7 +129,7 @@ def _turn(
         following = []
         for node in layer:
             for target, step in graph.edges(node[0]):
-                if home.get(target) is not component:
+                if target not in component:
                     continue
                 owed = (node[1] & busy(target)) - {graph.serves[step]}
                 if target == start and not owed:

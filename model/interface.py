@@ -88,9 +88,15 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Disabled:
-    """Why a step cannot fire here."""
+    """Why a step cannot fire here.
+
+    `slot` says that this slot's value alone is to blame, whatever the others hold; `for_good` that the step cannot fire in any later state
+    either.  Both are promises that a reduction builds on; without them it assumes the worst.
+    """
 
     guard: str
+    slot: Slot | None = field(default=None, compare=False, repr=False)
+    for_good: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,7 @@ class Step:
     select: Callable[[Value], Footprint | Disabled] | None = field(default=None, compare=False, repr=False)
     serves: Slot | None = None  # fairness class: the slot that this step empties in the end
     only_when_quiescent: bool = False
+    within: Footprint | None = None  # no footprint that is selected ever goes beyond it; None: nothing is promised
 
     def footprint(self, state: State) -> Footprint | Disabled:
         """The slots that this step touches in `state`."""
@@ -146,8 +153,30 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
+class Symmetry:
+    """A renaming under which the model looks the same: slot s becomes slots[s], and there the value `rename(s, value)` stands for `value`.
+
+    Step i becomes step steps[i].  An engine holds it against every reaction and every predicate that it meets, and drops it where it fails.
+    """
+
+    slots: tuple[Slot, ...]
+    steps: tuple[int, ...]
+    rename: Callable[[Slot, Value], Value] = field(compare=False, repr=False)
+    rename_word: Callable[[Slot, Word], Word] = field(compare=False, repr=False)
+
+
+def never_unordered(slot: Slot, one: Step, other: Step) -> bool:
+    """Nothing is known to commute."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
-    """A finite transition system with properties."""
+    """A finite transition system with properties.
+
+    `unordered(slot, one, other)` promises that what the two steps do to the slot can be done in either order, and that neither's doing there
+    enables or disables the other; `symmetries` are all renamings but the identity.  Both serve reductions alone.
+    """
 
     name: str
     layout: Layout
@@ -157,6 +186,8 @@ class Model:
     idle: Callable[[Slot, Value], bool] = field(compare=False, repr=False)  # quiescent = every slot idle
     budget: tuple[Slot, ...] = ()  # the slots that `spent` looks at
     spent: Callable[[tuple[Value, ...]], bool] = field(default=lambda _: True, compare=False, repr=False)  # no environment step is left
+    unordered: Callable[[Slot, Step, Step], bool] = field(default=never_unordered, compare=False, repr=False)
+    symmetries: tuple[Symmetry, ...] = ()
 
     def quiescent(self, state: State) -> bool:
         """No protocol step is owed in `state`."""

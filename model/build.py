@@ -22,6 +22,7 @@ from .overlay import Overlay
 from .protocol_steps import loss_steps, protocol_steps
 from .questions import bind
 from .scenario import Assumptions, Move, Scenario
+from .symmetry import symmetries
 from .world import Budget, Client, Way, World, record
 
 
@@ -106,9 +107,10 @@ def build(w: World, properties: Collection[str] | None = None) -> Model:
             return value == ()
         return not (isinstance(value, Overlay) and value.turning)
 
+    start = (initial_state(w),)
     return Model(
-        w.scenario.name, layout, (initial_state(w),), steps, tuple(bind(w, tuple(PROPERTIES if properties is None else properties))),
-        idle, (w.budget,), partial(spent, w),
+        w.scenario.name, layout, start, steps, tuple(bind(w, tuple(PROPERTIES if properties is None else properties))),
+        idle, (w.budget,), partial(spent, w), symmetries=partial(symmetries, w, steps, start),
     )  # fmt: skip
 
 

@@ -175,7 +175,7 @@ class Model:
     """A finite transition system with properties.
 
     `unordered(slot, one, other)` promises that what the two steps do to the slot can be done in either order, and that neither's doing there
-    enables or disables the other; `symmetries` are all renamings but the identity.  Both serve reductions alone.
+    enables or disables the other; `symmetries()` and the identity are a group of renamings.  Both serve reductions alone.
     """
 
     name: str
@@ -187,7 +187,7 @@ class Model:
     budget: tuple[Slot, ...] = ()  # the slots that `spent` looks at
     spent: Callable[[tuple[Value, ...]], bool] = field(default=lambda _: True, compare=False, repr=False)  # no environment step is left
     unordered: Callable[[Slot, Step, Step], bool] = field(default=never_unordered, compare=False, repr=False)
-    symmetries: tuple[Symmetry, ...] = ()
+    symmetries: Callable[[], tuple[Symmetry, ...]] = field(default=lambda: (), compare=False, repr=False)
 
     def quiescent(self, state: State) -> bool:
         """No protocol step is owed in `state`."""

@@ -1,0 +1,65 @@
+"""The tabled engine: the same answers as the reference explorer, by look-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from roamcheck.checker.tabled.lasso import judge_cycles
+from roamcheck.checker.tabled.search import Enough, Search
+from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Holds, HoldsWithin, Progress, Unknown, Verdict, Violated
+from roamcheck.model.interface import Model, Property, Scope
+
+
+def explore(
+    model: Model,
+    *,
+    max_states: int | None = None,
+    max_depth: int | None = None,
+    first: bool = False,
+    observe: Callable[[Progress], None] | None = None,
+    workers: int = 1,
+    wide: bool = False,
+) -> Exploration:
+    """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does."""
+    search = Search(model, max_states, max_depth, first, workers, wide)
+    complete = interrupted = False
+    cycles = (0, 0)
+    found: dict[str, Counterexample] = {}
+    try:
+        search.run(observe)
+        cycles = judge_cycles(search, found)
+        complete = True
+    except Enough:
+        pass
+    except KeyboardInterrupt:
+        interrupted = True
+    if search.failed is not None:
+        raise search.failure()
+    return result(search, found, cycles, complete, interrupted)
+
+
+def result(search: Search, lassos: dict[str, Counterexample], cycles: tuple[int, int], complete: bool, interrupted: bool) -> Exploration:
+    """What is known now."""
+    model, depth = search.model, max(0, search.depth(search.states - 1))
+    counts = Counts(search.states, int(search.fired.sum()), depth, search.quiescent, *cycles)
+    found = {model.properties[of].name: search.counterexample(of) for of in search.found}
+    for name, lasso in lassos.items():
+        if name not in found or lasso.length < found[name].length:
+            found[name] = lasso
+
+    def verdict(of: Property) -> Verdict:
+        if of.name in found:
+            return Violated(found[of.name])
+        if complete:
+            return Holds()
+        if of.scope is Scope.RUN:
+            return Unknown("liveness is never claimed on a truncated graph")
+        return HoldsWithin(f"the first {search.states:,} states, depth {depth}")
+
+    by_action = dict.fromkeys((step.action for step in model.steps), 0)
+    for step, times in zip(model.steps, search.fired.tolist(), strict=True):
+        by_action[step.action] += times
+    verdicts = {of.name: verdict(of) for of in model.properties}
+    unfired = tuple(i for i, times in enumerate(search.fired.tolist()) if not times)
+    return Exploration(counts, verdicts, complete, interrupted, monotonic() - search.began, by_action, unfired)

@@ -1,0 +1,416 @@
+"""The compiled loops: expansion, the visited set, the rows of new states, properties.  All that they know of a model are the arrays of `Arrays`.
+
+Every kernel works on a range of rows or of candidates and writes to places that no other range writes to, so that ranges can be given to threads.
+A *candidate* is a step that is enabled in a row, with the fingerprint of the state that it leads to.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+U32 = NDArray[np.uint32]
+U16 = NDArray[np.uint16]
+U8 = NDArray[np.uint8]
+
+# Answers of the look-up table that are no numbers.
+MISS = -1
+DISABLED = -2
+FAILED = -3
+
+# Columns of `reactions`.
+TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+THIRTY_TWO = np.int64(32)
+
+
+class Arrays(NamedTuple):
+    """The tables as the kernels see them."""
+
+    key: Any  # [value, word] U64: what the value contributes to a fingerprint
+    busy: Any  # [value] U8: not idle
+    head: Any  # [value] I32: the node of a channel's first word, -1 if it is empty
+    rest: Any  # [value] I32: the channel without it
+    asked: Any  # [place] I64: node << 32 | value, 0 if free
+    answer: Any  # [place] I32: what it leads to
+    shift: Any  # 64 - log2(places)
+    selector: Any  # [step] I32: the slot that selects the footprint, or -1
+    chosen: Any  # [step] I32: the node at which its value is looked up, or the move
+    silent: Any  # [step] U8: waits for silence
+    owed: Any  # [step] U8: is a protocol step
+    takes: Any  # [move] I32: the channel it takes from, or -1
+    start: Any  # [move] I32: the node at which its look-up starts
+    reads: Any  # [move, 2] I32: a range of
+    read: Any  # I32: slots
+    reactions: Any  # [reaction, 7] I32: takes, and ranges of changes, appends, checks
+    change: Any  # [n, 2] I32: slot, value
+    append: Any  # [n, 2] I32: slot, node at which its value is looked up
+    check: Any  # I32: numbers of checks
+    checks: Any  # [check, 4] I32: node, range of slots, property
+    looks: Any  # I32: slots that checks look at
+
+
+@njit(inline="always")
+def look(t: Arrays, node: int, value: int) -> int:
+    """The answer to `value` at `node`."""
+    key = (np.int64(node) << THIRTY_TWO) | np.int64(value)
+    mask = t.asked.shape[0] - 1
+    place = np.int64((np.uint64(key) * SPREAD) >> t.shift)
+    while True:
+        found = t.asked[place]
+        if found == key:
+            return np.int64(t.answer[place])
+        if found == 0:
+            return np.int64(MISS)
+        place = (place + 1) & mask
+
+
+@njit(cache=True, nogil=True)
+def store_answer(asked: I64, answer: I32, shift: np.uint64, node: int, value: int, result: int) -> None:
+    """Write an answer into the look-up table, which has room."""
+    key = (np.int64(node) << THIRTY_TWO) | np.int64(value)
+    mask = asked.shape[0] - 1
+    place = np.int64((np.uint64(key) * SPREAD) >> shift)
+    while asked[place] != 0 and asked[place] != key:
+        place = (place + 1) & mask
+    asked[place] = key
+    answer[place] = result
+
+
+@njit(cache=True, nogil=True)
+def rehash(old_asked: I64, old_answer: I32, asked: I64, answer: I32, shift: np.uint64) -> None:
+    """Move all answers into a larger table."""
+    mask = asked.shape[0] - 1
+    for i in range(old_asked.shape[0]):
+        key = old_asked[i]
+        if key != 0:
+            place = np.int64((np.uint64(key) * SPREAD) >> shift)
+            while asked[place] != 0:
+                place = (place + 1) & mask
+            asked[place] = key
+            answer[place] = old_answer[i]
+
+
+@njit(inline="always")
+def missing(seen: I64, misses: I64, count: int, row: int, step: int, key: int) -> int:
+    """Note a miss once for each key; the number of misses noted."""
+    if count >= misses.shape[0]:
+        return count
+    mask = seen.shape[0] - 1
+    place = np.int64((np.uint64(key) * SPREAD) >> np.uint64(40)) & mask
+    while seen[place] != 0:
+        if seen[place] == key:
+            return count
+        place = (place + 1) & mask
+    seen[place] = key
+    misses[count, 0] = row
+    misses[count, 1] = step
+    return count + 1
+
+
+@njit(inline="always")
+def react(t: Arrays, row: Any, step: int) -> tuple[int, int]:
+    """The reaction of a step in a row, or DISABLED, FAILED, or MISS with the key that has no answer."""
+    none = np.int64(0)
+    slot = t.selector[step]
+    move = np.int64(t.chosen[step])
+    if slot >= 0:
+        key = (move << THIRTY_TWO) | np.int64(row[slot])
+        move = look(t, move, row[slot])
+        if move < 0:
+            return move, key
+    node = np.int64(t.start[move])
+    taken = t.takes[move]
+    if taken >= 0:
+        word = np.int64(t.head[row[taken]])
+        if word < 0:
+            return np.int64(DISABLED), none
+        key = (node << THIRTY_TWO) | word
+        node = look(t, node, word)
+        if node < 0:
+            return node, key
+    for k in range(t.reads[move, 0], t.reads[move, 1]):
+        value = np.int64(row[t.read[k]])
+        key = (node << THIRTY_TWO) | value
+        node = look(t, node, value)
+        if node < 0:
+            return node, key
+    return node, none
+
+
+@njit(cache=True, nogil=True)
+def expand(
+    t: Arrays, rows: Any, prints: U64, busy: U16, lo: int, hi: int, base: int,
+    print_out: U64, row_out: U32, step_out: U16, reaction_out: I32, degree: U16, fired: I64, misses: I64, seen: I64,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Write a candidate for each step that is enabled in rows lo…hi-1, from place `base` on.
+
+    Answers: the place after the last candidate, the first row for which there was no room (or hi), the number of misses, and row * steps + step
+    of the first failed reaction (or -1).  With misses the candidates are not all there.
+    """
+    n, lost, failed = base, 0, np.int64(-1)
+    steps, wide, room = t.selector.shape[0], prints.shape[1] > 1, print_out.shape[0]
+    for r in range(lo, hi):
+        if n + steps > room:
+            return n, r, lost, failed
+        row, owed = rows[r], 0
+        for s in range(steps):
+            if t.silent[s] and busy[r]:
+                continue
+            reaction, key = react(t, row, s)
+            if reaction < 0:
+                if reaction == MISS:
+                    lost = missing(seen, misses, lost, r, s, key)
+                elif reaction == FAILED and failed < 0:
+                    failed = np.int64(r) * steps + s
+                continue
+            x, y = prints[r, 0], np.uint64(0)
+            if wide:
+                y = prints[r, 1]
+            taken = t.reactions[reaction, TAKES]
+            if taken >= 0:
+                was = row[taken]
+                now = t.rest[was]
+                x ^= t.key[was, 0] ^ t.key[now, 0]
+                if wide:
+                    y ^= t.key[was, 1] ^ t.key[now, 1]
+            for k in range(t.reactions[reaction, CHANGES], t.reactions[reaction, CHANGES + 1]):
+                slot, now = t.change[k, 0], t.change[k, 1]
+                was = np.int64(row[slot])
+                if slot == taken:
+                    was = np.int64(t.rest[was])
+                x ^= t.key[was, 0] ^ t.key[now, 0]
+                if wide:
+                    y ^= t.key[was, 1] ^ t.key[now, 1]
+            whole = True
+            for k in range(t.reactions[reaction, APPENDS], t.reactions[reaction, APPENDS + 1]):
+                slot = t.append[k, 0]
+                was = np.int64(row[slot])
+                if slot == taken:
+                    was = np.int64(t.rest[was])
+                longer = look(t, t.append[k, 1], was)
+                if longer < 0:
+                    whole = False
+                    if longer == MISS:
+                        lost = missing(seen, misses, lost, r, s, (np.int64(t.append[k, 1]) << THIRTY_TWO) | was)
+                    elif failed < 0:
+                        failed = np.int64(r) * steps + s
+                    break
+                x ^= t.key[was, 0] ^ t.key[longer, 0]
+                if wide:
+                    y ^= t.key[was, 1] ^ t.key[longer, 1]
+            if not whole:
+                continue
+            print_out[n, 0] = x
+            if wide:
+                print_out[n, 1] = y
+            row_out[n] = r
+            step_out[n] = s
+            reaction_out[n] = reaction
+            n += 1
+            fired[s] += 1
+            owed += t.owed[s]
+        degree[r] = owed
+    return n, hi, lost, failed
+
+
+@njit(cache=True, nogil=True)
+def count_parts(prints: U64, lo: int, hi: int, shift: np.uint64, counts: I64) -> None:
+    """How many of the candidates lo…hi-1 belong to each part of the visited set."""
+    counts[:] = 0
+    for j in range(lo, hi):
+        counts[np.int64(prints[j, 0] >> shift)] += 1
+
+
+@njit(cache=True, nogil=True)
+def sort_parts(prints: U64, lo: int, hi: int, shift: np.uint64, at: I64, order: U32) -> None:
+    """Write the candidates part by part, each part in the order of the candidates; `at` says where, and is left at the ends."""
+    for j in range(lo, hi):
+        part = np.int64(prints[j, 0] >> shift)
+        order[at[part]] = j
+        at[part] += 1
+
+
+@njit(inline="always")
+def home(print_: np.uint64, room: int) -> int:
+    """Where to look first: the lower half of the fingerprint, spread over the room."""
+    return np.int64(((print_ & np.uint64(0xFFFFFFFF)) * np.uint64(room)) >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def insert(keys: U64, numbers: U32, prints: U64, order: U32, lo: int, hi: int, base: int, target: U32, place: U32, fresh: U8) -> int:
+    """Look up the candidates order[lo…hi-1] in a part of the visited set, and add those that are new.
+
+    A state's number goes to `target`; a new one is `base` + the candidate that it was first seen at.  Answers how many are new.
+    """
+    room, wide, added = keys.shape[0], keys.shape[1] > 1, 0
+    for i in range(lo, hi):
+        j = order[i]
+        x = max(prints[j, 0], np.uint64(1))  # 0 marks a free place
+        at = home(x, room)
+        while True:
+            found = keys[at, 0]
+            if found == x and (not wide or keys[at, 1] == prints[j, 1]):
+                target[j] = numbers[at]
+                fresh[j] = 0
+                break
+            if found == 0:
+                keys[at, 0] = x
+                if wide:
+                    keys[at, 1] = prints[j, 1]
+                numbers[at] = base + j
+                target[j] = base + j
+                place[j] = at
+                fresh[j] = 1
+                added += 1
+                break
+            at += 1
+            if at == room:
+                at = 0
+    return added
+
+
+@njit(cache=True, nogil=True)
+def renumber(numbers: U32, order: U32, lo: int, hi: int, place: U32, fresh: U8, final: U32) -> None:
+    """Give the new states of a part their numbers."""
+    for i in range(lo, hi):
+        j = order[i]
+        if fresh[j]:
+            numbers[place[j]] = final[j]
+
+
+@njit(cache=True, nogil=True)
+def move_part(old_keys: U64, old_numbers: U32, keys: U64, numbers: U32) -> None:
+    """Move a part of the visited set into larger arrays."""
+    room, wide = keys.shape[0], keys.shape[1] > 1
+    for i in range(old_keys.shape[0]):
+        x = old_keys[i, 0]
+        if x != 0:
+            at = home(x, room)
+            while keys[at, 0] != 0:
+                at += 1
+                if at == room:
+                    at = 0
+            keys[at, 0] = x
+            if wide:
+                keys[at, 1] = old_keys[i, 1]
+            numbers[at] = old_numbers[i]
+
+
+@njit(cache=True, nogil=True)
+def number_new(fresh: U8, lo: int, hi: int, base: int, count: int, final: U32, new: U32) -> int:
+    """Number the new states among the candidates lo…hi-1 in order, `count` of this batch being numbered; answers how many are now."""
+    for j in range(lo, hi):
+        if fresh[j]:
+            final[j] = base + count
+            new[count] = j
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def targets(t: Arrays, target: U32, step: U16, lo: int, hi: int, base: int, final: U32, out: U32, at: int) -> int:
+    """Write the numbers of the states that protocol steps lead to, from place `at` on; answers the place after the last."""
+    for j in range(lo, hi):
+        if t.owed[step[j]]:
+            number = target[j]
+            out[at] = number if number < base else final[number - base]
+            at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def materialise(
+    t: Arrays, rows: Any, prints: U64, busy: U16, new: U32, lo: int, hi: int, print_in: U64, row_in: U32, step_in: U16, reaction_in: I32, first: int,
+    rows_out: Any, prints_out: U64, busy_out: U16, parent_out: U32, arrival_out: U16,
+) -> int:  # fmt: skip
+    """Write the rows of the new states lo…hi-1 of a batch; `first` is the number of the state in rows[0].  Answers how many are quiescent."""
+    quiet = 0
+    for i in range(lo, hi):
+        j = new[i]
+        r = row_in[j]
+        reaction = reaction_in[j]
+        row, owing = rows_out[i], np.int64(busy[r])
+        row[:] = rows[r]
+        taken = t.reactions[reaction, TAKES]
+        if taken >= 0:
+            was = row[taken]
+            now = t.rest[was]
+            owing += np.int64(t.busy[now]) - np.int64(t.busy[was])
+            row[taken] = now
+        for k in range(t.reactions[reaction, CHANGES], t.reactions[reaction, CHANGES + 1]):
+            slot, now = t.change[k, 0], t.change[k, 1]
+            owing += np.int64(t.busy[now]) - np.int64(t.busy[row[slot]])
+            row[slot] = now
+        for k in range(t.reactions[reaction, APPENDS], t.reactions[reaction, APPENDS + 1]):
+            slot = t.append[k, 0]
+            longer = look(t, t.append[k, 1], row[slot])
+            owing += np.int64(t.busy[longer]) - np.int64(t.busy[row[slot]])
+            row[slot] = longer
+        prints_out[i] = print_in[j]
+        busy_out[i] = owing
+        quiet += owing == 0
+        parent_out[i] = first + r
+        arrival_out[i] = step_in[j]
+    return quiet
+
+
+@njit(inline="always")
+def ask(t: Arrays, row: Any, check: int) -> tuple[int, int]:
+    """The answer to a check in a row, or MISS with the key that has no answer."""
+    node = np.int64(t.checks[check, 0])
+    key = np.int64(0)
+    for k in range(t.checks[check, 1], t.checks[check, 2]):
+        value = np.int64(row[t.looks[k]])
+        key = (node << THIRTY_TWO) | value
+        node = look(t, node, value)
+        if node < 0:
+            break
+    return node, key
+
+
+@njit(cache=True, nogil=True)
+def judge(
+    t: Arrays, rows: Any, busy: U16, new: U32, reaction_in: I32, lo: int, hi: int, spent: int, quiescent: I32, runs: I32, active: U8,
+    breach: I64, misses: I64, seen: I64,
+) -> int:  # fmt: skip
+    """Ask what a breach could have come up in, in the new states lo…hi-1: of each property the first state and check go to `breach`.
+
+    `spent` is the check that says whether the budget is spent; `quiescent` and `runs` are asked in quiescent states.  Answers the number of misses.
+    """
+    lost = 0
+    for i in range(lo, hi):
+        row, reaction = rows[i], reaction_in[new[i]]
+        for k in range(t.reactions[reaction, CHECKS], t.reactions[reaction, CHECKS + 1]):
+            lost = judge_one(t, row, i, t.check[k], active, breach, misses, seen, lost)
+        if busy[i] == 0:
+            for k in range(quiescent.shape[0]):
+                lost = judge_one(t, row, i, quiescent[k], active, breach, misses, seen, lost)
+            if runs.shape[0]:
+                answer, key = ask(t, row, spent)
+                if answer == MISS:
+                    lost = missing(seen, misses, lost, i, spent, key)
+                elif answer == 1:
+                    for k in range(runs.shape[0]):
+                        lost = judge_one(t, row, i, runs[k], active, breach, misses, seen, lost)
+    return lost
+
+
+@njit(inline="always")
+def judge_one(t: Arrays, row: Any, i: int, check: int, active: U8, breach: I64, misses: I64, seen: I64, lost: int) -> int:
+    """Ask one check in the new state i."""
+    of = t.checks[check, 3]
+    if active[of] and breach[of, 0] < 0:
+        answer, key = ask(t, row, check)
+        if answer == MISS:
+            lost = missing(seen, misses, lost, i, check, key)
+        elif answer == 1:
+            breach[of, 0] = i
+            breach[of, 1] = check
+    return lost

@@ -1,0 +1,310 @@
+"""The tables: every value, reaction, append and answer of a check that has been met, as arrays for the kernels.
+
+They grow on demand.  A kernel that misses an answer says in which row and for which step or check, and the pure function is run here once.
+Nothing is decided here: what is stored is what `roamcheck.model.interface.fire` would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Scope, Slot, State, Step, Value, Word
+
+from .contents import keys
+from .kernels import DISABLED, FAILED, Arrays, rehash, store_answer
+
+Batches = tuple[tuple[Word, ...], ...]  # words appended one batch after the other
+Numbers = Sequence[int]  # a row: the number of each slot's value
+ENOUGH = 1024
+
+
+class Column:
+    """An array that grows at its end."""
+
+    def __init__(self, dtype: Any, width: int | None = None) -> None:
+        self.array = np.zeros(ENOUGH if width is None else (ENOUGH, width), dtype)
+        self.length = 0
+
+    def append(self, value: Any) -> int:
+        """Its index."""
+        if self.length == len(self.array):
+            self.array = np.concatenate([self.array, np.zeros_like(self.array)])
+        self.array[self.length] = value
+        self.length += 1
+        return self.length - 1
+
+    def extend(self, values: Sequence[Any]) -> tuple[int, int]:
+        """The range of their indices."""
+        start = self.length
+        for value in values:
+            self.append(value)
+        return start, self.length
+
+
+class Tables:
+    """Grows as the search goes on.  Values are numbered over all slots together, so that a number tells the slot too."""
+
+    def __init__(self, model: Model, wide: bool = False) -> None:
+        slots = range(len(model.layout.slots))
+        self.model, self.wide = model, wide
+        self.values: list[Value] = []
+        self.slots: list[Slot] = []  # by value
+        self.numbers: list[dict[Value, int]] = [{} for _ in slots]
+        self.words: list[Word] = []
+        self._word_numbers: dict[tuple[Slot, Word], int] = {}
+        self.key, self.busy = Column(np.uint64, 2 if wide else 1), Column(np.uint8)
+        self.head, self.rest = Column(np.int32), Column(np.int32)
+        self._asked, self._answer = np.zeros(ENOUGH, np.int64), np.zeros(ENOUGH, np.int32)
+        self._known: dict[tuple[int, int], int] = {}  # (node, value): the same answers
+        self.nodes = 0
+        self.selector, self.chosen = Column(np.int32), Column(np.int32)
+        self.silent, self.owed = Column(np.uint8), Column(np.uint8)
+        self.takes, self.start, self.reads, self.read = Column(np.int32), Column(np.int32), Column(np.int32, 2), Column(np.int32)
+        self.moves: list[tuple[Step, Footprint]] = []
+        self._move_numbers: dict[tuple[int, Footprint], int] = {}
+        self.reactions, self.change = Column(np.int32, 7), Column(np.int32, 2)
+        self.appended, self.check = Column(np.int32, 2), Column(np.int32)
+        self._append_nodes: dict[tuple[Slot, Batches], int] = {}
+        self._appended_at: dict[int, tuple[Slot, Batches]] = {}  # by node
+        self.checks, self.looks = Column(np.int32, 4), Column(np.int32)
+        self.questions: list[tuple[int, Callable[[tuple[Value, ...]], Any], tuple[Slot, ...]]] = []  # by check: property, function, slots
+        self.taken_from: set[Slot] = set()
+        self._arrays: Arrays | None = None
+        self.asked_of = {scope: self._ask_of(scope) for scope in Scope}
+        self.spent = self._add_check(-1, model.budget, lambda values: model.spent(values) or None)
+        for index, step in enumerate(model.steps):
+            self._add_step(index, step)
+
+    # ---- values ---------------------------------------------------------------------------------------
+
+    def number(self, slot: Slot, value: Value) -> int:
+        """The number of a value of a slot."""
+        found = self.numbers[slot].get(value)
+        if found is None:
+            found = self._add_value(slot, value)
+        return found
+
+    def row(self, state: State) -> list[int]:
+        """The numbers of a state's values."""
+        return [self.number(slot, value) for slot, value in enumerate(state)]
+
+    def state(self, row: Numbers) -> State:
+        """The values of a row's numbers."""
+        return tuple(self.values[number] for number in row)
+
+    def _add_value(self, slot: Slot, value: Value) -> int:
+        content = keys(self.model.layout.slots[slot].name, value)
+        head = rest = -1
+        if isinstance(value, tuple) and value and slot in self.taken_from:
+            rest = self.number(slot, value[1:])
+            head = self._word(slot, value[0])
+        number = self.numbers[slot][value] = len(self.values)
+        self.values.append(value)
+        self.slots.append(slot)
+        self.key.append(content if self.wide else content[:1])
+        self.busy.append(not self.model.idle(slot, value))
+        self.head.append(head)
+        self.rest.append(rest)
+        self._arrays = None
+        return number
+
+    def _word(self, slot: Slot, word: Word) -> int:
+        number = self._word_numbers.get((slot, word))
+        if number is None:
+            number = self._word_numbers[slot, word] = len(self.words)
+            self.words.append(word)
+        return number
+
+    # ---- the look-up table -------------------------------------------------------------------------------
+
+    def node(self) -> int:
+        """A new node: a place at which values are looked up."""
+        self.nodes += 1
+        return self.nodes
+
+    def put(self, node: int, value: int, answer: int) -> int:
+        """Store an answer."""
+        if 2 * len(self._known) >= len(self._asked):
+            asked, answers = np.zeros(4 * len(self._asked), np.int64), np.zeros(4 * len(self._asked), np.int32)
+            rehash(self._asked, self._answer, asked, answers, _shift(asked))
+            self._asked, self._answer, self._arrays = asked, answers, None
+        self._known[node, value] = answer
+        store_answer(self._asked, self._answer, _shift(self._asked), node, value, answer)
+        return answer
+
+    def _walk(self, node: int, values: Sequence[int]) -> int:
+        """The node that these values lead to, made where it is not there."""
+        for value in values:
+            known = self._known.get((node, value))
+            node = self.put(node, value, self.node()) if known is None else known
+        return node
+
+    # ---- steps ------------------------------------------------------------------------------------------
+
+    def _add_step(self, index: int, step: Step) -> None:
+        fixed = step.selector is None or step.select is None
+        self.selector.append(-1 if fixed else step.selector)
+        self.chosen.append(self._move(index, step.fixed) if fixed else self.node())
+        self.silent.append(step.only_when_quiescent)
+        self.owed.append(step.kind is Kind.PROTOCOL)
+
+    def _move(self, index: int, footprint: Footprint) -> int:
+        """The number of a step with one of its footprints."""
+        number = self._move_numbers.get((index, footprint))
+        if number is None:
+            number = self._move_numbers[index, footprint] = len(self.moves)
+            self.moves.append((self.model.steps[index], footprint))
+            self._take_from(footprint.takes)
+            self.takes.append(-1 if footprint.takes is None else footprint.takes)
+            self.reads.append(self.read.extend(footprint.reads))
+            self.start.append(0)
+            self.start.array[number] = self.node() if footprint.takes is not None or footprint.reads else self._try(number, None, ())
+            self._arrays = None
+        return number
+
+    def _take_from(self, slot: Slot | None) -> None:
+        """Tell first word and rest of the slot's values, from now on and of those that are there."""
+        if slot is None or slot in self.taken_from:
+            return
+        self.taken_from.add(slot)
+        for value, number in list(self.numbers[slot].items()):
+            assert isinstance(value, tuple)
+            if value:
+                self.rest.array[number] = self.number(slot, value[1:])
+                self.head.array[number] = self._word(slot, value[0])
+
+    def learn_step(self, row: Numbers, index: int) -> None:
+        """Store all that is needed to fire a step in a row."""
+        step, move = self.model.steps[index], int(self.chosen.array[index])
+        if step.selector is not None and step.select is not None:
+            value, node = row[step.selector], move
+            known = self._known.get((node, value))
+            move = self.put(node, value, self._select(index, self.values[value])) if known is None else known
+            if move < 0:
+                return
+        footprint, node = self.moves[move][1], int(self.start.array[move])
+        path = [row[slot] for slot in footprint.reads]
+        word: Word | None = None
+        if footprint.takes is not None:
+            head = int(self.head.array[row[footprint.takes]])
+            if head < 0:
+                return
+            path, word = [head, *path], self.words[head]
+        reaction = node
+        if path:
+            node = self._walk(node, path[:-1])
+            known = self._known.get((node, path[-1]))
+            values = tuple(self.values[row[slot]] for slot in footprint.reads)
+            reaction = self.put(node, path[-1], self._try(move, word, values)) if known is None else known
+        if reaction >= 0:
+            self._learn_appends(row, reaction)
+
+    def _select(self, index: int, value: Value) -> int:
+        step = self.model.steps[index]
+        assert step.select is not None
+        try:
+            footprint = step.select(value)
+        except Exception:
+            return FAILED
+        return DISABLED if isinstance(footprint, Disabled) else self._move(index, footprint)
+
+    def _try(self, move: int, word: Word | None, values: tuple[Value, ...]) -> int:
+        """React; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
+        step, footprint = self.moves[move]
+        try:
+            effect = step.react(word, values)
+            return DISABLED if isinstance(effect, Disabled) else self._add_reaction(step, footprint, values, effect)
+        except Exception:
+            return FAILED
+
+    def _add_reaction(self, step: Step, footprint: Footprint, before: tuple[Value, ...], effect: Effect) -> int:
+        """Values that stay are left out, except where the slot is also taken from: there they undo the taking.
+
+        An append to a slot that has a new value is worked out here; one to any other slot is looked up by what the slot holds.
+        """
+        if len(effect.values) != len(footprint.reads) or not {slot for slot, _ in effect.appended} <= set(footprint.appends):
+            raise FootprintError(str(step))
+        old, new = dict(zip(footprint.reads, before, strict=True)), dict(zip(footprint.reads, effect.values, strict=True))
+        changed = {slot: value for slot, value in new.items() if slot == footprint.takes or value != old[slot]}
+        appends: dict[Slot, Batches] = {}
+        for slot, words in effect.appended:
+            if slot in changed:
+                changed[slot] = self.model.layout.slots[slot].append(changed[slot], words)
+            else:
+                appends[slot] = (*appends.get(slot, ()), words)
+        changes = self.change.extend([(slot, self.number(slot, value)) for slot, value in changed.items()])
+        appended = self.appended.extend([(slot, self._append_node(slot, words)) for slot, words in appends.items()])
+        touched = {footprint.takes, *changed, *appends}
+        checks = self.check.extend([check for check in self.asked_of[Scope.EVERY_STATE] if touched & set(self.questions[check][2])])
+        self._arrays = None
+        return self.reactions.append((-1 if footprint.takes is None else footprint.takes, *changes, *appended, *checks))
+
+    def _append_node(self, slot: Slot, batches: Batches) -> int:
+        node = self._append_nodes.get((slot, batches))
+        if node is None:
+            node = self._append_nodes[slot, batches] = self.node()
+            self._appended_at[node] = (slot, batches)
+        return node
+
+    def _learn_appends(self, row: Numbers, reaction: int) -> None:
+        taken, _, _, lo, hi, _, _ = self.reactions.array[reaction].tolist()
+        for slot, node in self.appended.array[lo:hi].tolist():
+            was = row[slot] if slot != taken else int(self.rest.array[row[slot]])
+            if (node, was) not in self._known:
+                self.put(node, was, self._append(node, was))
+
+    def _append(self, node: int, number: int) -> int:
+        slot, batches = self._appended_at[node]
+        value = self.values[number]
+        try:
+            for words in batches:
+                value = self.model.layout.slots[slot].append(value, words)
+            return self.number(slot, value)
+        except Exception:
+            return FAILED
+
+    # ---- checks -----------------------------------------------------------------------------------------
+
+    def _ask_of(self, scope: Scope) -> list[int]:
+        """The checks of the properties with this scope, in order."""
+        asked = [(i, predicate) for i, of in enumerate(self.model.properties) if of.scope is scope for predicate in of.predicates]
+        return [self._add_check(i, predicate.reads, predicate.check) for i, predicate in asked]
+
+    def _add_check(self, of: int, slots: tuple[Slot, ...], function: Callable[[tuple[Value, ...]], Any]) -> int:
+        """A function of some slots that answers None or something."""
+        node = self.node() if slots else int(function(()) is not None)
+        self.questions.append((of, function, slots))
+        return self.checks.append((node, *self.looks.extend(slots), of))
+
+    def learn_check(self, row: Numbers, check: int) -> None:
+        """Store a check's answer in a row.  Raises what the check raises."""
+        _, function, slots = self.questions[check]
+        path = [row[slot] for slot in slots]
+        node = self._walk(int(self.checks.array[check, 0]), path[:-1])
+        if (node, path[-1]) not in self._known:
+            self.put(node, path[-1], int(function(tuple(self.values[number] for number in path)) is not None))
+
+    # ---- for the kernels ----------------------------------------------------------------------------------
+
+    def arrays(self) -> Arrays:
+        """The tables as they are now; valid until something is learnt."""
+        if self._arrays is None:
+            self._arrays = Arrays(
+                self.key.array, self.busy.array, self.head.array, self.rest.array, self._asked, self._answer, _shift(self._asked),
+                self.selector.array[: self.selector.length], self.chosen.array, self.silent.array, self.owed.array,
+                self.takes.array, self.start.array, self.reads.array, self.read.array,
+                self.reactions.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
+            )  # fmt: skip
+        return self._arrays
+
+    @property
+    def answers(self) -> int:
+        """How many look-ups have an answer."""
+        return len(self._known)
+
+
+def _shift(asked: Any) -> np.uint64:
+    return np.uint64(64 - (len(asked).bit_length() - 1))

@@ -7,6 +7,7 @@ names sends in another order after the renaming.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -93,7 +94,7 @@ def draw(w: World) -> Drawing:
         edge("link", ("broker", v), "broker", u)
     for s in scenario.subscribers:
         edge("at", ("subscriber", s.name), "broker", s.at)
-        for f in set(s.filters):
+        for f in sorted(set(s.filters)):
             edge("wants", ("subscriber", s.name), "filter", f)
     for p in scenario.publishers:
         edge("at", ("publisher", p.name), "broker", p.at)
@@ -109,9 +110,23 @@ def draw(w: World) -> Drawing:
         edge("to", here, "broker", move.to)
         for end in move.link or ():
             edge("end", here, "broker", end)
-        for other in set(move.after):
+        for other in sorted(set(move.after)):
             edge("after", here, "move", other)
-    return Drawing({node: (node[0], *colour) for node, colour in colours.items()}, edges)
+    return Drawing({node: (node[0], *colour) for node, colour in (colours | in_order(filters, edges)).items()}, edges)
+
+
+def in_order(filters: Iterable[str], edges: Mapping[tuple[Node, Node], tuple[str, ...]]) -> dict[Node, tuple[str, ...]]:
+    """Colours for filters that keep those with the same edges in order: a renaming that swaps them alone moves no slot and no step."""
+    users: dict[str, list[tuple[Node, tuple[str, ...]]]] = {f: [] for f in filters}
+    for (start, (sort, name)), roles in edges.items():
+        if sort == "filter":
+            users[name].append((start, roles))
+    places = Counter[frozenset[tuple[Node, tuple[str, ...]]]]()
+    colours: dict[Node, tuple[str, ...]] = {}
+    for f, seen in users.items():
+        places[frozenset(seen)] += 1
+        colours["filter", f] = (str(places[frozenset(seen)]),)
+    return colours
 
 
 def automorphisms(drawing: Drawing) -> Iterator[Permutation]:

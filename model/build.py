@@ -15,6 +15,7 @@ from roamcheck.spec.protocols import Protocol, behaviour
 from roamcheck.spec.readings import Readings
 from roamcheck.spec.rules import Rules
 
+from .commuting import unordered
 from .environment import environment_steps
 from .initial import initial_state
 from .interface import Layout, Model, Slot, SlotSpec, Value
@@ -110,7 +111,7 @@ def build(w: World, properties: Collection[str] | None = None) -> Model:
     start = (initial_state(w),)
     return Model(
         w.scenario.name, layout, start, steps, tuple(bind(w, tuple(PROPERTIES if properties is None else properties))),
-        idle, (w.budget,), partial(spent, w), symmetries=partial(symmetries, w, steps, start),
+        idle, (w.budget,), partial(spent, w), unordered=unordered(w, steps), symmetries=partial(symmetries, w, steps, start),
     )  # fmt: skip
 
 

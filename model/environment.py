@@ -13,6 +13,7 @@ from typing import cast
 from roamcheck.spec.messages import BrokerId, EventId, FilterId, Message, Pub, PublisherId, SubscriberId
 from roamcheck.spec.state import Broker, Publisher, Subscriber
 
+from .bounds import may_attach, places, widest
 from .interface import Disabled, Effect, Footprint, Kind, Step, Value, Word
 from .overlay_moves import Arguments, Claim, crash, link_down, merge, migrate
 from .scenario import Move
@@ -26,32 +27,32 @@ def environment_steps(w: World) -> Iterator[Step]:
     yield from free_steps(w)
 
 
-def due(move: Move) -> Claim:
+def due(w: World, move: Move) -> Claim:
     """A move of the scenario fires once, after those that it follows."""
 
     def claim(budget: Budget) -> Budget | Disabled:
         if move.id in budget.fired:
-            return Disabled(f"{move.id} has not fired yet")
+            return Disabled(f"{move.id} has not fired yet", w.budget, for_good=True)
         missing = [before for before in move.after if before not in budget.fired]
         if missing:
-            return Disabled(f"{move.id} comes after {', '.join(missing)}")
+            return Disabled(f"{move.id} comes after {', '.join(missing)}", w.budget)
         return replace(budget, fired=tuple(sorted((*budget.fired, move.id))))
 
     return claim
 
 
-def costs(name: str) -> Claim:
+def costs(w: World, name: str) -> Claim:
     """A free move costs one of its kind."""
 
     def claim(budget: Budget) -> Budget | Disabled:
-        return budget.spend(name) if budget.remaining(name) else Disabled(f"free {name} remain")
+        return budget.spend(name) if budget.remaining(name) else Disabled(f"free {name} remain", w.budget, for_good=True)
 
     return claim
 
 
 def scenario_step(w: World, move: Move) -> Step:
     """The step of one of the scenario's own moves."""
-    claim, more = due(move), (("move", move.id),)
+    claim, more = due(w, move), (("move", move.id),)
     s, p, to = cast(SubscriberId, move.subscriber), cast(PublisherId, move.publisher), cast(BrokerId, move.to)
     match move.do:
         case "publish":
@@ -80,33 +81,35 @@ def free_steps(w: World) -> Iterator[Step]:
         reserved = {move.event for move in w.scenario.moves}
         for event in w.scenario.events:
             if event.name not in reserved:
-                yield publish(w, EventId(event.name), costs("publish"), ())
+                yield publish(w, EventId(event.name), costs(w, "publish"), ())
     if free.client_moves:
         for s in w.subscriber:
-            yield detach(w, s, costs("client-moves"), (), roams=True)
+            yield detach(w, s, costs(w, "client-moves"), (), roams=True)
             for b in w.broker:
-                yield attach(w, s, b, returns_from_roaming(s), ())
+                yield attach(w, s, b, returns_from_roaming(w, s), ())
     if free.link_failures:
         for u, v in combinations(w.broker, 2):
             if v in w.linkable[u]:
-                yield link_down(w, u, v, costs("link-failures"), ())
+                yield link_down(w, u, v, costs(w, "link-failures"), ())
     if free.broker_moves:
         for b, to in permutations(w.broker, 2):
-            yield migrate(w, b, to, costs("broker-moves"), ())
+            yield migrate(w, b, to, costs(w, "broker-moves"), ())
     if free.merges:
         for b, to in permutations(w.broker, 2):
-            yield merge(w, b, to, costs("merges"), ())
+            yield merge(w, b, to, costs(w, "merges"), ())
     for name, volatile in (("crashes", False), ("volatile-crashes", True)):
         if free.crashes if name == "crashes" else free.volatile_crashes:
             for b in w.broker:
-                yield crash(w, b, volatile, costs(name), ())
+                yield crash(w, b, volatile, costs(w, name), ())
 
 
-def returns_from_roaming(s: SubscriberId) -> Claim:
+def returns_from_roaming(w: World, s: SubscriberId) -> Claim:
     """The attach that follows a free detach is free."""
 
     def claim(budget: Budget) -> Budget | Disabled:
-        return budget if s in budget.roaming else Disabled(f"{s} is on a free client move")
+        if s not in budget.roaming:
+            return Disabled(f"{s} is on a free client move", w.budget, for_good=not budget.remaining("client-moves"))
+        return budget
 
     return claim
 
@@ -119,15 +122,16 @@ def publish(w: World, e: EventId, claim: Claim, more: Arguments) -> Step:
     p = PublisherId(next(event.publisher for event in w.scenario.events if event.name == e))
     slot = w.publisher[p]
     arguments = (("publisher", p), ("event", e), *more)
+    detached = Disabled(f"{p} is attached", slot, for_good=not may_attach(w.scenario, p))
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         budget, publisher = claim(cast(Budget, values[0])), cast(Publisher, values[1])
         if isinstance(budget, Disabled):
             return budget
         if not publisher.attached or publisher.broker is None:
-            return Disabled(f"{p} is attached")
+            return detached
         if e in publisher.published:
-            return Disabled(f"{e} has not been published yet")
+            return Disabled(f"{e} has not been published yet", slot, for_good=True)
         words, after = Words(), replace(publisher, published=(*publisher.published, e))
         if not w.instant:
             words.add(w.channel[p, publisher.broker], Pub(e))
@@ -139,40 +143,41 @@ def publish(w: World, e: EventId, claim: Claim, more: Arguments) -> Step:
         channels = tuple(w.channel[p, b] for b in w.broker if (p, b) in w.channel)
         return Step("publish", arguments, Kind.ENVIRONMENT, react, Footprint(None, (w.budget, slot), channels))
 
-    def select(value: Value) -> Footprint | Disabled:
-        publisher = cast(Publisher, value)
-        if not publisher.attached or publisher.broker is None:
-            return Disabled(f"{p} is attached")
-        b = publisher.broker
+    def at(b: BrokerId) -> Footprint:
         return Footprint(None, (w.budget, slot, w.broker[b]), tuple(sorted({*w.outgoing(b), *w.subscriber.values()})))
 
-    return Step("publish", arguments, Kind.ENVIRONMENT, react, selector=slot, select=select)
+    def select(value: Value) -> Footprint | Disabled:
+        publisher = cast(Publisher, value)
+        return at(publisher.broker) if publisher.attached and publisher.broker is not None else detached
+
+    return Step("publish", arguments, Kind.ENVIRONMENT, react, selector=slot, select=select, within=widest(*map(at, places(w, p))))
 
 
 def attach_publisher(w: World, p: PublisherId, b: BrokerId, claim: Claim, more: Arguments) -> Step:
     """attach(p, b): the publisher's link comes up."""
+    slot = w.publisher[p]
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         budget, publisher = claim(cast(Budget, values[0])), cast(Publisher, values[1])
         if isinstance(budget, Disabled):
             return budget
         if publisher.attached:
-            return Disabled(f"{p} is detached")
+            return Disabled(f"{p} is detached", slot)
         return Effect((budget, w.acts.clients.attach_publisher(publisher, b), cast(Broker, values[2]).joined_by_publisher(p)))
 
-    return Step("attach", (("publisher", p), ("to", b), *more), Kind.ENVIRONMENT, react, Footprint(None, (w.budget, w.publisher[p], w.broker[b])))
+    return Step("attach", (("publisher", p), ("to", b), *more), Kind.ENVIRONMENT, react, Footprint(None, (w.budget, slot, w.broker[b])))
 
 
 def detach_publisher(w: World, p: PublisherId, claim: Claim, more: Arguments) -> Step:
     """detach(p): the publisher's link goes down; what it had under way is lost."""
+    slot, detached = w.publisher[p], Disabled(f"{p} is attached", w.publisher[p], for_good=not may_attach(w.scenario, p))
+
+    def at(b: BrokerId) -> Footprint:
+        return Footprint(None, (w.budget, slot, w.broker[b], *(() if w.instant else (w.channel[p, b],))))
 
     def select(value: Value) -> Footprint | Disabled:
         publisher = cast(Publisher, value)
-        if not publisher.attached or publisher.broker is None:
-            return Disabled(f"{p} is attached")
-        b = publisher.broker
-        channel = () if w.instant else (w.channel[p, b],)
-        return Footprint(None, (w.budget, w.publisher[p], w.broker[b], *channel))
+        return at(publisher.broker) if publisher.attached and publisher.broker is not None else detached
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         budget = claim(cast(Budget, values[0]))
@@ -181,7 +186,8 @@ def detach_publisher(w: World, p: PublisherId, claim: Claim, more: Arguments) ->
         publisher = w.acts.clients.detach_publisher(cast(Publisher, values[1]))
         return Effect((budget, publisher, cast(Broker, values[2]).unlinked(p), *(() for _ in values[3:])))
 
-    return Step("detach", (("publisher", p), *more), Kind.ENVIRONMENT, react, selector=w.publisher[p], select=select)
+    within = widest(*map(at, places(w, p)))
+    return Step("detach", (("publisher", p), *more), Kind.ENVIRONMENT, react, selector=slot, select=select, within=within)
 
 
 # ---- subscribers ------------------------------------------------------------------------------------
@@ -204,7 +210,7 @@ def attach(w: World, s: SubscriberId, b: BrokerId, claim: Claim, more: Arguments
         if isinstance(budget, Disabled):
             return budget
         if subscriber.attached:
-            return Disabled(f"{s} is detached")
+            return Disabled(f"{s} is detached", w.subscriber[s])
         words = Words()
         budget = replace(budget, roaming=tuple(other for other in budget.roaming if other != s))
         subscriber, sends = w.acts.clients.attach(subscriber, b, w.rules)
@@ -218,14 +224,15 @@ def attach(w: World, s: SubscriberId, b: BrokerId, claim: Claim, more: Arguments
 
 def detach(w: World, s: SubscriberId, claim: Claim, more: Arguments, roams: bool = False) -> Step:
     """detach(s): the client's link goes down; what its broker had under way to it may come back."""
+    slot, detached = w.subscriber[s], Disabled(f"{s} is attached", w.subscriber[s], for_good=not may_attach(w.scenario, s))
+
+    def at(b: BrokerId) -> Footprint:
+        channels = () if w.instant else (w.channel[s, b], w.channel[b, s])
+        return Footprint(None, (w.budget, slot, w.broker[b], *channels), (*w.outgoing(b), *w.pending_returns((b, s))))
 
     def select(value: Value) -> Footprint | Disabled:
         subscriber = cast(Subscriber, value)
-        if not subscriber.attached or subscriber.broker is None:
-            return Disabled(f"{s} is attached")
-        b = subscriber.broker
-        channels = () if w.instant else (w.channel[s, b], w.channel[b, s])
-        return Footprint(None, (w.budget, w.subscriber[s], w.broker[b], *channels), (*w.outgoing(b), *w.pending_returns((b, s))))
+        return at(subscriber.broker) if subscriber.attached and subscriber.broker is not None else detached
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         budget = claim(cast(Budget, values[0]))
@@ -238,32 +245,33 @@ def detach(w: World, s: SubscriberId, claim: Claim, more: Arguments, roams: bool
         i = lose_link(w, cast(Broker, values[2]), s, in_flight, words)
         return Effect((budget, w.acts.clients.detach(values[1]), i, *(() for _ in values[3:])), words.collected())
 
-    return Step("detach", (("subscriber", s), *more), Kind.ENVIRONMENT, react, selector=w.subscriber[s], select=select)
+    within = widest(*map(at, places(w, s)))
+    return Step("detach", (("subscriber", s), *more), Kind.ENVIRONMENT, react, selector=slot, select=select, within=within)
 
 
 def change_filter(w: World, do: str, s: SubscriberId, f: FilterId, claim: Claim, more: Arguments) -> Step:
     """subscribe(s, f), unsubscribe(s, f): while detached this changes only what s wants."""
     slot = w.subscriber[s]
+    alone = Footprint(None, (w.budget, slot))
+
+    def at(b: BrokerId) -> Footprint:
+        return Footprint(None, (w.budget, slot, w.broker[b]), w.outgoing(b)) if w.instant else replace(alone, appends=(w.channel[s, b],))
 
     def select(value: Value) -> Footprint | Disabled:
         subscriber = cast(Subscriber, value)
-        if not subscriber.attached or subscriber.broker is None:
-            return Footprint(None, (w.budget, slot))
-        b = subscriber.broker
-        if w.instant:
-            return Footprint(None, (w.budget, slot, w.broker[b]), w.outgoing(b))
-        return Footprint(None, (w.budget, slot), (w.channel[s, b],))
+        return at(subscriber.broker) if subscriber.attached and subscriber.broker is not None else alone
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         budget, subscriber = claim(cast(Budget, values[0])), cast(Subscriber, values[1])
         if isinstance(budget, Disabled):
             return budget
         if (f in subscriber.wants) == (do == "subscribe"):
-            return Disabled(f"{s} {'does not want' if do == 'subscribe' else 'wants'} {f}")
+            return Disabled(f"{s} {'does not want' if do == 'subscribe' else 'wants'} {f}", slot)
         words = Words()
         change = w.acts.clients.subscribe if do == "subscribe" else w.acts.clients.unsubscribe
         subscriber, sends = change(subscriber, f, w.rules)
         subscriber, i = say(w, subscriber, sends, cast(Broker, values[2]) if len(values) > 2 else None, words)
         return Effect((budget, subscriber, *((i,) if i is not None else ())), words.collected())
 
-    return Step(do, (("subscriber", s), ("filter", f), *more), Kind.ENVIRONMENT, react, selector=slot, select=select)
+    within = widest(alone, *map(at, places(w, s)))
+    return Step(do, (("subscriber", s), ("filter", f), *more), Kind.ENVIRONMENT, react, selector=slot, select=select, within=within)

@@ -9,6 +9,7 @@ from typing import cast
 from roamcheck.spec.messages import BrokerId, Message, PublisherId, SubscriberId
 from roamcheck.spec.state import Broker, Publisher, Subscriber
 
+from .bounds import may_come_up, may_fall, possible_parents, widest
 from .interface import Disabled, Effect, Footprint, Kind, Slot, Step, Value, Word
 from .overlay import Overlay
 from .world import Budget, Words, World, emit, lose_link
@@ -25,12 +26,14 @@ def both_ways(w: World, u: BrokerId, v: BrokerId) -> tuple[Slot, Slot]:
 
 def link_down(w: World, u: BrokerId, v: BrokerId, claim: Claim, more: Arguments) -> Step:
     """link_down(u, v): an overlay link disappears, and both ends drop each other."""
+    down = Disabled(f"the link {u}–{v} is up", w.overlay, for_good=not may_come_up(w.scenario, u, v))
+    within = Footprint()
+    if v in w.linkable[u]:
+        reads = (w.overlay, w.budget, w.broker[u], w.broker[v], *both_ways(w, u, v))
+        within = Footprint(None, reads, tuple(sorted({*w.outgoing(u, v), *w.pending_returns((u, v), (v, u))})))
 
     def select(value: Value) -> Footprint | Disabled:
-        if not cast(Overlay, value).is_up(u, v):
-            return Disabled(f"the link {u}–{v} is up")
-        reads = (w.overlay, w.budget, w.broker[u], w.broker[v], *both_ways(w, u, v))
-        return Footprint(None, reads, tuple(sorted({*w.outgoing(u, v), *w.pending_returns((u, v), (v, u))})))
+        return within if cast(Overlay, value).is_up(u, v) else down
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         budget = claim(cast(Budget, values[1]))
@@ -40,7 +43,7 @@ def link_down(w: World, u: BrokerId, v: BrokerId, claim: Claim, more: Arguments)
         one, other = fall(w, cast(Broker, values[2]), cast(Broker, values[3]), cast(Flights, values[4:6]), words)
         return Effect((cast(Overlay, values[0]).without_link(u, v), budget, one, other, (), ()), words.collected())
 
-    return Step("link-down", (("link", f"{u}–{v}"), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select)
+    return Step("link-down", (("link", f"{u}–{v}"), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select, within=within)
 
 
 def fall(w: World, one: Broker, other: Broker, in_flight: Flights, words: Words) -> tuple[Broker, Broker]:
@@ -51,6 +54,13 @@ def fall(w: World, one: Broker, other: Broker, in_flight: Flights, words: Words)
 def migrate(w: World, b: BrokerId, to: BrokerId, claim: Claim, more: Arguments) -> Step:
     """migrate(b, b_o → to), one step: the old link falls if it is still up, the new one comes up, then the algorithm runs."""
 
+    def leaving(old: BrokerId | None) -> Footprint:
+        reads: tuple[Slot, ...] = (w.overlay, w.budget, w.broker[b], w.broker[to])
+        if old is None:
+            return Footprint(None, reads, w.outgoing(b))
+        appends = {*w.outgoing(b, old), *w.pending_returns((b, old), (old, b))}
+        return Footprint(None, (*reads, w.broker[old], *both_ways(w, b, old)), tuple(sorted(appends)))
+
     def select(value: Value) -> Footprint | Disabled:
         overlay = cast(Overlay, value)
         old = overlay.follows(b)
@@ -58,12 +68,7 @@ def migrate(w: World, b: BrokerId, to: BrokerId, claim: Claim, more: Arguments) 
             return Disabled(f"{to} is not the parent of {b} already")
         if to in overlay.branch(b):
             return Disabled(f"{to} is not in the branch of {b}")
-        reads: tuple[Slot, ...] = (w.overlay, w.budget, w.broker[b], w.broker[to])
-        appends = w.outgoing(b)
-        if old is not None:
-            reads += (w.broker[old], *both_ways(w, b, old))
-            appends = tuple(sorted({*w.outgoing(b, old), *w.pending_returns((b, old), (old, b))}))
-        return Footprint(None, reads, appends)
+        return leaving(old)
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         overlay, budget = cast(Overlay, values[0]), claim(cast(Budget, values[1]))
@@ -78,7 +83,8 @@ def migrate(w: World, b: BrokerId, to: BrokerId, claim: Claim, more: Arguments) 
         overlay, i = overlay.moved(b, to), run_migration(w, i.linked(to), old, to, words)
         return Effect((overlay, budget, i, host, *rest), words.collected())
 
-    return Step("migrate", (("broker", b), ("to", to), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select)
+    within = widest(leaving(None), *(leaving(old) for old in possible_parents(w, b) if old != to))
+    return Step("migrate", (("broker", b), ("to", to), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select, within=within)
 
 
 def run_migration(w: World, i: Broker, old: BrokerId | None, new: BrokerId, words: Words) -> Broker:
@@ -91,15 +97,17 @@ def run_migration(w: World, i: Broker, old: BrokerId | None, new: BrokerId, word
 
 def merge(w: World, u: BrokerId, v: BrokerId, claim: Claim, more: Arguments) -> Step:
     """merge(u, v): a link joins two components; u, on the side whose leader yields, migrates to v, and the hops up to its old leader will turn."""
+    within = Footprint(None, (w.overlay, w.budget, w.broker[u], w.broker[v]), w.outgoing(u))
+    joined_for_good = not may_fall(w.scenario)
 
     def select(value: Value) -> Footprint | Disabled:
         overlay = cast(Overlay, value)
         if v in overlay.component(u):
-            return Disabled(f"{u} and {v} are in different components")
+            return Disabled(f"{u} and {v} are in different components", w.overlay, joined_for_good)
         joined = {*overlay.component(u), *overlay.component(v)}
         if w.rules.readings.merges == "wait" and any(path[0] in joined for path in overlay.turning):
             return Disabled("no earlier merge is still turning next hops there")
-        return Footprint(None, (w.overlay, w.budget, w.broker[u], w.broker[v]), w.outgoing(u))
+        return within
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         overlay, budget = cast(Overlay, values[0]), claim(cast(Budget, values[1]))
@@ -110,7 +118,7 @@ def merge(w: World, u: BrokerId, v: BrokerId, claim: Claim, more: Arguments) -> 
         i = run_migration(w, cast(Broker, values[2]).linked(v), old, v, words)
         return Effect((overlay, budget, i, cast(Broker, values[3]).linked(u)), words.collected())
 
-    return Step("merge", (("broker", u), ("to", v), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select)
+    return Step("merge", (("broker", u), ("to", v), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select, within=within)
 
 
 def crash(w: World, b: BrokerId, volatile: bool, claim: Claim, more: Arguments) -> Step:
@@ -119,13 +127,15 @@ def crash(w: World, b: BrokerId, volatile: bool, claim: Claim, more: Arguments) 
     clients = tuple(w.subscriber[SubscriberId(c)] if c in w.subscriber else w.publisher[PublisherId(c)] for c in visitors)
     ways = [] if w.instant else [way for c in visitors for way in ((c, b), (b, c)) if way in w.channel]
 
-    def select(value: Value) -> Footprint:
-        neighbours = cast(Overlay, value).neighbours(b)
+    def leaving(neighbours: tuple[BrokerId, ...]) -> Footprint:
         reads = [w.overlay, w.budget, w.broker[b], *clients, *(w.channel[way] for way in ways)]
         for n in neighbours:
             reads += [w.broker[n], *both_ways(w, b, n)]
         returns = w.pending_returns(*((b, n) for n in neighbours), *((n, b) for n in neighbours), *((b, c) for c in visitors))
         return Footprint(None, tuple(reads), tuple(sorted({*w.outgoing(b, *neighbours), *returns})))
+
+    def select(value: Value) -> Footprint:
+        return leaving(cast(Overlay, value).neighbours(b))
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         overlay, budget, i = cast(Overlay, values[0]), claim(cast(Budget, values[1])), cast(Broker, values[2])
@@ -149,8 +159,8 @@ def crash(w: World, b: BrokerId, volatile: bool, claim: Claim, more: Arguments) 
             i, overlay = Broker(b, (), (), ()), overlay.with_parent(b, None)
         return Effect((overlay, budget, i, *after), words.collected())
 
-    state = "volatile" if volatile else "durable"
-    return Step("crash", (("broker", b), ("state", state), *more), Kind.ENVIRONMENT, react, selector=w.overlay, select=select)
+    arguments = (("broker", b), ("state", "volatile" if volatile else "durable"), *more)
+    return Step("crash", arguments, Kind.ENVIRONMENT, react, selector=w.overlay, select=select, within=leaving(w.linkable[b]))
 
 
 def detached(w: World, client: Value, b: BrokerId) -> Value:

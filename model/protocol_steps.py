@@ -8,6 +8,7 @@ from typing import cast
 from roamcheck.spec.messages import BrokerId, Filters, Message, Pub, Rep, SubscriberId, kind
 from roamcheck.spec.state import Broker, Received, Subscriber
 
+from .bounds import may_merge
 from .interface import Disabled, Effect, Footprint, Kind, Step, Value, Word
 from .overlay import Overlay
 from .overlay_moves import run_migration
@@ -79,9 +80,10 @@ def turn(w: World, b: BrokerId) -> Step:
     """A pending overlay step: the new leader's heartbeat reaches b, whose next hop turns round (reading reroot: and b migrates)."""
     migrates = w.rules.readings.reroot == "every-changed-hop"
     footprint = Footprint(reads=(w.overlay, w.broker[b]), appends=w.outgoing(b)) if migrates else Footprint(reads=(w.overlay,))
+    not_yet = Disabled("the heartbeat of a new leader has reached its neighbour", w.overlay, for_good=not may_merge(w.scenario))
 
     def select(value: Value) -> Footprint | Disabled:
-        return footprint if b in cast(Overlay, value).next_turns() else Disabled("the heartbeat of a new leader has reached its neighbour")
+        return footprint if b in cast(Overlay, value).next_turns() else not_yet
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         overlay = cast(Overlay, values[0])
@@ -93,7 +95,8 @@ def turn(w: World, b: BrokerId) -> Step:
         i = run_migration(w, cast(Broker, values[1]), old, new, words)
         return Effect((overlay, i), words.collected())
 
-    return Step("turn", (("broker", b),), Kind.PROTOCOL, react, selector=w.overlay, select=select, serves=w.overlay)
+    within = footprint if may_merge(w.scenario) else Footprint()
+    return Step("turn", (("broker", b),), Kind.PROTOCOL, react, selector=w.overlay, select=select, serves=w.overlay, within=within)
 
 
 def loss_steps(w: World) -> Iterator[Step]:
@@ -112,7 +115,7 @@ def lose(w: World, way: Way) -> Step:
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         budget, message = cast(Budget, values[0]), cast(Message, head)
         if budget.remaining("losses") == 0:
-            return Disabled("the radio may lose another message")
+            return Disabled("the radio may lose another message", w.budget, for_good=True)
         if lossy and kind(message) not in lossy:
             return Disabled(f"{kind(message)} may be lost")
         budget = budget.spend("losses")

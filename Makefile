@@ -41,7 +41,7 @@ types: $(VENV)/installed-for-work
 	$(BIN)/mypy -p roamcheck
 
 bench: $(VENV)/installed-for-use
-	$(BIN)/python benchmarks/reference.py
+	$(BIN)/python benchmarks/engines.py
 
 install: $(VENV)/made
 	@rm -f $(VENV)/installed-for-work

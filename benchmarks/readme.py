@@ -1,10 +1,10 @@
-"""Fills the generated parts of README.md: transcripts of commands, and the tables of verdicts.
+"""Fills the generated parts of README.md: transcripts of commands, and the tables of verdicts and of speed.
 
     python benchmarks/readme.py            # rewrite them
     python benchmarks/readme.py --check    # exit 1 when they differ from what is there
 
 A generated part stands between `<!-- generated: WHAT -->` and `<!-- end -->`.  WHAT is `$ roamcheck …`, a command whose output is
-shown, or `verdicts printed|amended`, a table from tests/agreement/table.json.
+shown; `verdicts printed|amended`, a table from tests/agreement/table.json; or `engines`, a table from benchmarks/results/engines.json.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from roamcheck.spec.properties import PROPERTIES, not_applicable
 from roamcheck.spec.protocols import PROTOCOLS
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "tests" / "agreement" / "table.json"
+RESULTS = ROOT / "benchmarks" / "results" / "engines.json"
 PART = re.compile(r"<!-- generated: (.*?) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -71,9 +73,35 @@ def transcript(command: str) -> str:
     return f"```\n{command}\n{lines}\n```"
 
 
+def engines() -> str:
+    """A row for each scenario, a column for each contender: rate and memory; with reductions, what is left of the states and how long it takes."""
+    if not RESULTS.exists():
+        return "No results are kept; `make bench` measures."
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+    runs = {(run["scenario"], run["contender"]): run for run in kept["runs"]}
+    contenders = list(dict.fromkeys(contender for _, contender in runs))
+    lines = ["| scenario | states | transitions | " + " | ".join(contenders) + " |", "|---|--:|--:|" + "---|" * len(contenders)]
+    for scenario in dict.fromkeys(name for name, _ in runs):
+        mine = [runs.get((scenario, contender)) for contender in contenders]
+        states, transitions = max((run["states"], run["transitions"]) for run in mine if run)
+        lines.append(f"| `{scenario}` | {states:,} | {transitions:,} | " + " | ".join(cell(run) if run else "–" for run in mine) + " |")
+    versions = ", ".join(f"{name} {version}" for name, version in kept["versions"].items() if name in ("roamcheck", "python", "numpy", "numba"))
+    return "\n".join([*lines, "", f"Thousand states a second and peak memory; medians. {versions}; {kept['processor']}, {kept['cores']} cores."])
+
+
+def cell(run: dict[str, Any]) -> str:
+    """What one contender did on one scenario."""
+    memory = f"{run['megabytes']:,} MB"
+    if run["reductions"]:
+        return f"{run['states']:,} states in {run['median']:.2f} s, {memory}"
+    return f"{run['states'] / run['median'] / 1000:,.0f} k/s, {memory}"
+
+
 def generate(what: str) -> str:
     """The text of one generated part."""
     kind, _, argument = what.partition(" ")
+    if kind == "engines":
+        return engines()
     return transcript(what) if kind == "$" else verdicts(argument)
 
 

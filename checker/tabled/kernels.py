@@ -56,16 +56,16 @@ class Arrays(NamedTuple):
     looks: Any  # I32: slots that checks look at
 
 
-@njit(inline="always")
-def look(t: Arrays, node: int, value: int) -> int:
+@njit(cache=True, nogil=True)
+def look(asked: I64, answer: I32, shift: np.uint64, node: int, value: int) -> int:
     """The answer to `value` at `node`."""
     key = (np.int64(node) << THIRTY_TWO) | np.int64(value)
-    mask = t.asked.shape[0] - 1
-    place = np.int64((np.uint64(key) * SPREAD) >> t.shift)
+    mask = asked.shape[0] - 1
+    place = np.int64((np.uint64(key) * SPREAD) >> shift)
     while True:
-        found = t.asked[place]
+        found = asked[place]
         if found == key:
-            return np.int64(t.answer[place])
+            return np.int64(answer[place])
         if found == 0:
             return np.int64(MISS)
         place = (place + 1) & mask
@@ -97,7 +97,7 @@ def rehash(old_asked: I64, old_answer: I32, asked: I64, answer: I32, shift: np.u
             answer[place] = old_answer[i]
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def missing(seen: I64, misses: I64, count: int, row: int, step: int, key: int) -> int:
     """Note a miss once for each key; the number of misses noted."""
     if count >= misses.shape[0]:
@@ -114,36 +114,6 @@ def missing(seen: I64, misses: I64, count: int, row: int, step: int, key: int) -
     return count + 1
 
 
-@njit(inline="always")
-def react(t: Arrays, row: Any, step: int) -> tuple[int, int]:
-    """The reaction of a step in a row, or DISABLED, FAILED, or MISS with the key that has no answer."""
-    none = np.int64(0)
-    slot = t.selector[step]
-    move = np.int64(t.chosen[step])
-    if slot >= 0:
-        key = (move << THIRTY_TWO) | np.int64(row[slot])
-        move = look(t, move, row[slot])
-        if move < 0:
-            return move, key
-    node = np.int64(t.start[move])
-    taken = t.takes[move]
-    if taken >= 0:
-        word = np.int64(t.head[row[taken]])
-        if word < 0:
-            return np.int64(DISABLED), none
-        key = (node << THIRTY_TWO) | word
-        node = look(t, node, word)
-        if node < 0:
-            return node, key
-    for k in range(t.reads[move, 0], t.reads[move, 1]):
-        value = np.int64(row[t.read[k]])
-        key = (node << THIRTY_TWO) | value
-        node = look(t, node, value)
-        if node < 0:
-            return node, key
-    return node, none
-
-
 @njit(cache=True, nogil=True)
 def expand(
     t: Arrays, rows: Any, prints: U64, busy: U16, lo: int, hi: int, base: int,
@@ -154,16 +124,40 @@ def expand(
     Answers: the place after the last candidate, the first row for which there was no room (or hi), the number of misses, and row * steps + step
     of the first failed reaction (or -1).  With misses the candidates are not all there.
     """
+    keys, heads, rests, asked, answer, shift = t.key, t.head, t.rest, t.asked, t.answer, t.shift
+    selector, chosen, silent, owing, takes, start, reads, read = t.selector, t.chosen, t.silent, t.owed, t.takes, t.start, t.reads, t.read
+    reactions, change, append = t.reactions, t.change, t.append
     n, lost, failed = base, 0, np.int64(-1)
-    steps, wide, room = t.selector.shape[0], prints.shape[1] > 1, print_out.shape[0]
+    steps, wide, room = selector.shape[0], prints.shape[1] > 1, print_out.shape[0]
     for r in range(lo, hi):
         if n + steps > room:
             return n, r, lost, failed
-        row, owed = rows[r], 0
+        owed = 0
         for s in range(steps):
-            if t.silent[s] and busy[r]:
+            if silent[s] and busy[r]:
                 continue
-            reaction, key = react(t, row, s)
+            # The reaction, or DISABLED, FAILED, or MISS with the key that has no answer.
+            key, reaction, move = np.int64(0), np.int64(DISABLED), np.int64(chosen[s])
+            if selector[s] >= 0:
+                value = np.int64(rows[r, selector[s]])
+                key = (move << THIRTY_TWO) | value
+                move = look(asked, answer, shift, move, value)
+                reaction = move
+            if move >= 0:
+                taken = np.int64(takes[move])
+                reaction = np.int64(start[move])
+                if taken >= 0:
+                    word = np.int64(heads[rows[r, taken]])
+                    if word < 0:
+                        continue
+                    key = (reaction << THIRTY_TWO) | word
+                    reaction = look(asked, answer, shift, reaction, word)
+                k, end = np.int64(reads[move, 0]), np.int64(reads[move, 1])
+                while k < end and reaction >= 0:
+                    value = np.int64(rows[r, read[k]])
+                    key = (reaction << THIRTY_TWO) | value
+                    reaction = look(asked, answer, shift, reaction, value)
+                    k += 1
             if reaction < 0:
                 if reaction == MISS:
                     lost = missing(seen, misses, lost, r, s, key)
@@ -173,39 +167,38 @@ def expand(
             x, y = prints[r, 0], np.uint64(0)
             if wide:
                 y = prints[r, 1]
-            taken = t.reactions[reaction, TAKES]
+            taken = np.int64(reactions[reaction, TAKES])
             if taken >= 0:
-                was = row[taken]
-                now = t.rest[was]
-                x ^= t.key[was, 0] ^ t.key[now, 0]
+                was = np.int64(rows[r, taken])
+                now = np.int64(rests[was])
+                x ^= keys[was, 0] ^ keys[now, 0]
                 if wide:
-                    y ^= t.key[was, 1] ^ t.key[now, 1]
-            for k in range(t.reactions[reaction, CHANGES], t.reactions[reaction, CHANGES + 1]):
-                slot, now = t.change[k, 0], t.change[k, 1]
-                was = np.int64(row[slot])
+                    y ^= keys[was, 1] ^ keys[now, 1]
+            for k in range(reactions[reaction, CHANGES], reactions[reaction, CHANGES + 1]):
+                slot, now = np.int64(change[k, 0]), np.int64(change[k, 1])
+                was = np.int64(rows[r, slot])
                 if slot == taken:
-                    was = np.int64(t.rest[was])
-                x ^= t.key[was, 0] ^ t.key[now, 0]
+                    was = np.int64(rests[was])
+                x ^= keys[was, 0] ^ keys[now, 0]
                 if wide:
-                    y ^= t.key[was, 1] ^ t.key[now, 1]
-            whole = True
-            for k in range(t.reactions[reaction, APPENDS], t.reactions[reaction, APPENDS + 1]):
-                slot = t.append[k, 0]
-                was = np.int64(row[slot])
+                    y ^= keys[was, 1] ^ keys[now, 1]
+            longer = np.int64(0)
+            for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
+                slot, node = np.int64(append[k, 0]), np.int64(append[k, 1])
+                was = np.int64(rows[r, slot])
                 if slot == taken:
-                    was = np.int64(t.rest[was])
-                longer = look(t, t.append[k, 1], was)
+                    was = np.int64(rests[was])
+                longer = look(asked, answer, shift, node, was)
                 if longer < 0:
-                    whole = False
                     if longer == MISS:
-                        lost = missing(seen, misses, lost, r, s, (np.int64(t.append[k, 1]) << THIRTY_TWO) | was)
+                        lost = missing(seen, misses, lost, r, s, (node << THIRTY_TWO) | was)
                     elif failed < 0:
                         failed = np.int64(r) * steps + s
                     break
-                x ^= t.key[was, 0] ^ t.key[longer, 0]
+                x ^= keys[was, 0] ^ keys[longer, 0]
                 if wide:
-                    y ^= t.key[was, 1] ^ t.key[longer, 1]
-            if not whole:
+                    y ^= keys[was, 1] ^ keys[longer, 1]
+            if longer < 0:
                 continue
             print_out[n, 0] = x
             if wide:
@@ -215,7 +208,7 @@ def expand(
             reaction_out[n] = reaction
             n += 1
             fired[s] += 1
-            owed += t.owed[s]
+            owed += owing[s]
         degree[r] = owed
     return n, hi, lost, failed
 
@@ -237,7 +230,7 @@ def sort_parts(prints: U64, lo: int, hi: int, shift: np.uint64, at: I64, order: 
         at[part] += 1
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def home(print_: np.uint64, room: int) -> int:
     """Where to look first: the lower half of the fingerprint, spread over the room."""
     return np.int64(((print_ & np.uint64(0xFFFFFFFF)) * np.uint64(room)) >> np.uint64(32))
@@ -331,29 +324,34 @@ def materialise(
     rows_out: Any, prints_out: U64, busy_out: U16, parent_out: U32, arrival_out: U16,
 ) -> int:  # fmt: skip
     """Write the rows of the new states lo…hi-1 of a batch; `first` is the number of the state in rows[0].  Answers how many are quiescent."""
+    idle, rests, asked, answer, shift = t.busy, t.rest, t.asked, t.answer, t.shift
+    reactions, change, append, slots, wide = t.reactions, t.change, t.append, rows.shape[1], prints_out.shape[1] > 1
     quiet = 0
     for i in range(lo, hi):
-        j = new[i]
-        r = row_in[j]
-        reaction = reaction_in[j]
-        row, owing = rows_out[i], np.int64(busy[r])
-        row[:] = rows[r]
-        taken = t.reactions[reaction, TAKES]
+        j = np.int64(new[i])
+        r, reaction = np.int64(row_in[j]), np.int64(reaction_in[j])
+        owing = np.int64(busy[r])
+        for slot in range(slots):
+            rows_out[i, slot] = rows[r, slot]
+        taken = np.int64(reactions[reaction, TAKES])
         if taken >= 0:
-            was = row[taken]
-            now = t.rest[was]
-            owing += np.int64(t.busy[now]) - np.int64(t.busy[was])
-            row[taken] = now
-        for k in range(t.reactions[reaction, CHANGES], t.reactions[reaction, CHANGES + 1]):
-            slot, now = t.change[k, 0], t.change[k, 1]
-            owing += np.int64(t.busy[now]) - np.int64(t.busy[row[slot]])
-            row[slot] = now
-        for k in range(t.reactions[reaction, APPENDS], t.reactions[reaction, APPENDS + 1]):
-            slot = t.append[k, 0]
-            longer = look(t, t.append[k, 1], row[slot])
-            owing += np.int64(t.busy[longer]) - np.int64(t.busy[row[slot]])
-            row[slot] = longer
-        prints_out[i] = print_in[j]
+            was = np.int64(rows[r, taken])
+            now = np.int64(rests[was])
+            owing += np.int64(idle[now]) - np.int64(idle[was])
+            rows_out[i, taken] = now
+        for k in range(reactions[reaction, CHANGES], reactions[reaction, CHANGES + 1]):
+            slot, now = np.int64(change[k, 0]), np.int64(change[k, 1])
+            owing += np.int64(idle[now]) - np.int64(idle[rows_out[i, slot]])
+            rows_out[i, slot] = now
+        for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
+            slot = np.int64(append[k, 0])
+            was = np.int64(rows_out[i, slot])
+            longer = look(asked, answer, shift, np.int64(append[k, 1]), was)
+            owing += np.int64(idle[longer]) - np.int64(idle[was])
+            rows_out[i, slot] = longer
+        prints_out[i, 0] = print_in[j, 0]
+        if wide:
+            prints_out[i, 1] = print_in[j, 1]
         busy_out[i] = owing
         quiet += owing == 0
         parent_out[i] = first + r
@@ -361,56 +359,53 @@ def materialise(
     return quiet
 
 
-@njit(inline="always")
-def ask(t: Arrays, row: Any, check: int) -> tuple[int, int]:
-    """The answer to a check in a row, or MISS with the key that has no answer."""
-    node = np.int64(t.checks[check, 0])
-    key = np.int64(0)
-    for k in range(t.checks[check, 1], t.checks[check, 2]):
-        value = np.int64(row[t.looks[k]])
-        key = (node << THIRTY_TWO) | value
-        node = look(t, node, value)
-        if node < 0:
-            break
-    return node, key
-
-
 @njit(cache=True, nogil=True)
 def judge(
-    t: Arrays, rows: Any, busy: U16, new: U32, reaction_in: I32, lo: int, hi: int, spent: int, quiescent: I32, runs: I32, active: U8,
+    t: Arrays, rows: Any, busy: U16, new: U32, reaction_in: I32, lo: int, hi: int, spent: int, quiet: I32, quiescent: int, active: U8,
     breach: I64, misses: I64, seen: I64,
 ) -> int:  # fmt: skip
     """Ask what a breach could have come up in, in the new states lo…hi-1: of each property the first state and check go to `breach`.
 
-    `spent` is the check that says whether the budget is spent; `quiescent` and `runs` are asked in quiescent states.  Answers the number of misses.
+    `quiet` are the checks of quiescent states: the first `quiescent` of them are asked in all, the rest only where the check `spent` says that
+    the budget is spent.  Answers the number of misses.
     """
+    asked, answer, shift, checks, looks, reactions, check = t.asked, t.answer, t.shift, t.checks, t.looks, t.reactions, t.check
     lost = 0
     for i in range(lo, hi):
-        row, reaction = rows[i], reaction_in[new[i]]
-        for k in range(t.reactions[reaction, CHECKS], t.reactions[reaction, CHECKS + 1]):
-            lost = judge_one(t, row, i, t.check[k], active, breach, misses, seen, lost)
+        reaction = np.int64(reaction_in[new[i]])
+        first, local = np.int64(reactions[reaction, CHECKS]), np.int64(reactions[reaction, CHECKS + 1])
+        last, turn = local, np.int64(-1)  # what is asked: check[first…local-1], whether the budget is spent, quiet[0…last-local-1]
         if busy[i] == 0:
-            for k in range(quiescent.shape[0]):
-                lost = judge_one(t, row, i, quiescent[k], active, breach, misses, seen, lost)
-            if runs.shape[0]:
-                answer, key = ask(t, row, spent)
-                if answer == MISS:
-                    lost = missing(seen, misses, lost, i, spent, key)
-                elif answer == 1:
-                    for k in range(runs.shape[0]):
-                        lost = judge_one(t, row, i, runs[k], active, breach, misses, seen, lost)
-    return lost
-
-
-@njit(inline="always")
-def judge_one(t: Arrays, row: Any, i: int, check: int, active: U8, breach: I64, misses: I64, seen: I64, lost: int) -> int:
-    """Ask one check in the new state i."""
-    of = t.checks[check, 3]
-    if active[of] and breach[of, 0] < 0:
-        answer, key = ask(t, row, check)
-        if answer == MISS:
-            lost = missing(seen, misses, lost, i, check, key)
-        elif answer == 1:
-            breach[of, 0] = i
-            breach[of, 1] = check
+            last = local + quiescent
+            if quiescent < quiet.shape[0]:
+                turn = last
+                last += 1
+        k = first
+        while k < last:
+            if k < local:
+                number = np.int64(check[k])
+            elif k == turn:
+                number = np.int64(spent)
+            elif turn >= 0 and k > turn:
+                number = np.int64(quiet[k - local - 1])
+            else:
+                number = np.int64(quiet[k - local])
+            of = np.int64(checks[number, 3])
+            if k == turn or (active[of] and breach[of, 0] < 0):
+                node, key = np.int64(checks[number, 0]), np.int64(0)
+                for m in range(checks[number, 1], checks[number, 2]):
+                    value = np.int64(rows[i, looks[m]])
+                    key = (node << THIRTY_TWO) | value
+                    node = look(asked, answer, shift, node, value)
+                    if node < 0:
+                        break
+                if node == MISS:
+                    lost = missing(seen, misses, lost, i, number, key)
+                elif node == 1:
+                    if k == turn:
+                        last = local + quiet.shape[0] + 1
+                    else:
+                        breach[of, 0] = i
+                        breach[of, 1] = number
+            k += 1
     return lost

@@ -282,7 +282,7 @@ class Search:
     def judge(self, table: Any, busy: Any, fresh: int) -> int | None:
         """Ask the new states what a breach could have come up in; the one at which the search is to end, if there is one."""
         asked, every = self.tables.asked_of, self.halves(fresh)
-        quiescent, runs = (np.array(asked[scope], np.int32) for scope in (Scope.QUIESCENT, Scope.RUN))
+        quiet, quiescent = np.array([*asked[Scope.QUIESCENT], *asked[Scope.RUN]], np.int32), len(asked[Scope.QUIESCENT])
         breaches = [np.full((len(self.active), 2), -1, np.int64) for _ in every]
         todo = list(range(len(every)))
         while todo:
@@ -291,7 +291,7 @@ class Search:
                 breaches[w][:] = -1
                 self.seen[w][:] = 0
             missed = self.each(kernels.judge, [
-                (t, table, busy, c.new, c.reaction, *every[w], self.tables.spent, quiescent, runs, self.active, breaches[w], self.misses[w], self.seen[w])
+                (t, table, busy, c.new, c.reaction, *every[w], self.tables.spent, quiet, quiescent, self.active, breaches[w], self.misses[w], self.seen[w])
                 for w in todo
             ])  # fmt: skip
             for w, n in zip(todo, missed, strict=True):

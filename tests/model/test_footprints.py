@@ -220,6 +220,8 @@ def like(kind: type[Step]) -> Step:
         (replace(STEP, fixed=Footprint(takes=2, reads=(0, 0)), react=lambda head, values: Effect(values)), "declares a slot twice"),
         (replace(STEP, fixed=Footprint(takes=2, reads=(0, 2)), react=lambda head, values: Effect(values)), "reads the whole of the channel"),
         (replace(STEP, fixed=Footprint(takes=2, reads=(0,), appends=(4,))), "a slot that is not there"),
+        (replace(STEP, selector=1, select=lambda value: HONEST, within=replace(HONEST, appends=())), "goes beyond what it promises"),
+        (replace(STEP, selector=1, select=lambda value: HONEST, within=replace(HONEST, takes=3)), "goes beyond what it promises"),
         (like(Peeping), "looks at what it does not declare"),
         (like(LookingBehind), "looks behind the head"),
         (like(LookingWhereItAppends), "looks at what it does not declare"),

@@ -132,6 +132,14 @@ def _well_formed(model: Model, step: Step, footprint: Footprint) -> None:
         raise Cheat(f"{step}: declares a slot twice")
     if footprint.takes in footprint.reads:
         raise Cheat(f"{step}: reads the whole of the channel of which it takes the head")
+    if step.selector is not None and step.within is not None and not lies_within(footprint, step.within):
+        raise Cheat(f"{step}: goes beyond what it promises")
+
+
+def lies_within(footprint: Footprint, most: Footprint) -> bool:
+    """Whatever is taken or read may be read, and whatever is appended to may be appended to."""
+    touched = {*footprint.reads, *(() if footprint.takes is None else (footprint.takes,))}
+    return touched <= {*most.reads, most.takes} and set(footprint.appends) <= set(most.appends)
 
 
 def _lifts(model: Model, step: Step, footprint: Footprint, effect: Effect, state: State) -> None:

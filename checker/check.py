@@ -10,11 +10,12 @@ from typing import Any
 
 from roamcheck.model.interface import Kind, Model
 from roamcheck.model.scenario import warnings as scenario_warnings
+from roamcheck.spec.breach import Breach
 from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
 from roamcheck.spec.readings import NAMED_SETS, PRINTED
 
-from .engines import reference
+from .engines import reference, tabled
 from .files import write_text
 from .guards import GuardCoverage, never
 from .mutants import apply
@@ -23,7 +24,8 @@ from .trace import Trace, assumptions_data, dumps, record
 from .verdict import Counterexample, ExitCode, Exploration, Holds, HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 
 Engine = Callable[..., Exploration]
-ENGINES: dict[str, Engine] = {"reference": reference.explore}
+ENGINES: dict[str, Engine] = {"tabled": tabled.explore, "reference": reference.explore}
+STEP_FAILED = "step-failed"  # the run to a step that raised, among the traces
 WORDS: dict[type, str] = {
     Holds: "holds",
     Violated: "violated",
@@ -74,7 +76,7 @@ class Answer:
 def answer(
     question: Question,
     *,
-    engine: str = "reference",
+    engine: str = "tabled",
     limits: Limits | None = None,
     named: frozenset[str] = frozenset(),
     observe: Callable[[Progress], None] | None = None,
@@ -103,6 +105,9 @@ def answer(
         verdicts[name] = verdict
         if isinstance(verdict, Violated) and mutant is None:
             traces[name] = record(question, model, verdict.counterexample, property=name, engine=engine)
+    if found.failed is not None and mutant is None:
+        run = Counterexample(found.failed.initial, found.failed.steps, None, Breach(str(found.failed)))
+        traces[STEP_FAILED] = record(question, model, run, engine=engine)
     return Answer(question, engine, model, found, verdicts, traces, named, (*odd, *never_fired(model, found)), coverage, mutant)
 
 
@@ -155,7 +160,7 @@ def as_record(given: Answer) -> dict[str, Any]:
         "assumptions": assumptions_data(question.assume),
         "engine": given.engine,
         **({"mutant": given.mutant} if given.mutant is not None else {}),
-        "reductions": [],
+        "reductions": list(found.reductions) if found else [],
         "complete": found is None or found.complete,
         "states": found.counts.states if found else 0,
         "transitions": found.counts.transitions if found else 0,
@@ -163,7 +168,7 @@ def as_record(given: Answer) -> dict[str, Any]:
         "quiescent": found.counts.quiescent if found else 0,
         "unfair_cycles": found.counts.unfair_cycles if found else 0,
         "seconds": round(found.seconds, 3) if found else 0.0,
-        "collision_bound": 0.0,
+        "collision_bound": found.collision_bound if found else 0.0,
         "properties": {name: verdict_record(verdict, given.paths.get(name)) for name, verdict in given.verdicts.items()},
         "warnings": list(given.warnings),
         **(counts_record(given.coverage, given) if given.coverage is not None else {}),

@@ -121,7 +121,7 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option("--radio", type=click.Choice(ASSUMPTIONS["radio"]), help="Whether messages may be lost, and whether the sender learns of it.")
 @click.option("--losses", type=click.IntRange(0, 1000), metavar="N", help="How many messages the radio may lose (default: the file's).")
 @click.option("--property", "properties", multiple=True, metavar="NAME", help="Ask only this property (repeatable).")
-@click.option("--engine", type=click.Choice(["reference"]), default="reference", help="The engine that explores.")
+@click.option("--engine", type=click.Choice(["tabled", "reference"]), default="tabled", show_default=True, help="The engine that explores.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states; verdicts say so.")
 @click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Stop at depth N; verdicts say so.")
 @click.option("--first", is_flag=True, help="Stop at the first violation.")
@@ -174,7 +174,6 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
     """One scenario of `check`; a bad one is told and the rest go on.  `written` are the traces of those before it."""
     from . import check as asking
     from . import report
-    from .verdict import StepFailed
 
     try:
         asked = to_question(load_scenario(name), options)
@@ -187,10 +186,6 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
     except BAD_INPUT as error:
         lines.add({"scenario": None, "file": name, "error": str(error)})
         return refuse(error)
-    except StepFailed as error:  # nobody's input is to blame: the model itself raised
-        lines.add({"scenario": None, "file": name, "error": f"the model failed: {error}"})
-        report.warn(f"error: {name}: the model failed: {error}")
-        return ExitCode.UNDECIDED
     code = given.exit_code
     try:
         if folder is not None:
@@ -198,6 +193,8 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
     except FileError as error:
         code = refuse(error)
     lines.add(asking.as_record(given))
+    if given.exploration is not None and given.exploration.failed is not None:  # nobody's input is to blame: the model itself raised
+        report.warn(f"error: {name}: the model failed: {given.exploration.failed}")
     for warning in given.warnings:
         report.warn(f"warning: {asked.scenario.name}: {warning}")
     if not lines.quiet:
@@ -229,9 +226,10 @@ def tell_counterexamples(given: Any, tell: str) -> None:
     from . import narrate, report
     from .replay import replay
 
-    found = sorted(given.traces.items(), key=lambda item: (not PROPERTIES[item[0]].decisive, item[1].header.length))
+    found = sorted(given.traces.items(), key=lambda item: (item[0] in PROPERTIES and not PROPERTIES[item[0]].decisive, item[1].header.length))
     for name, trace in found[: {"none": 0, "shortest": 1, "all": None}[tell]]:
-        report.say(f"\n{name}: a shortest counterexample, {trace.header.length} steps")
+        what = "a shortest counterexample" if name in PROPERTIES else "the way to the step that raised"
+        report.say(f"\n{name}: {what}, {trace.header.length} steps")
         report.say(narrate.text(replay(trace)))
 
 

@@ -25,7 +25,7 @@ from .mutant_kills import KILLS
 from .mutant_registry import EQUIVALENT, FAULTS
 from .question import Question, QuestionError, question
 from .recompiled import functions_of, recompile, source, tags
-from .verdict import Holds, StepFailed, Violated
+from .verdict import Holds, Violated
 
 STEP_FAILED = "step-failed"
 LARGE = 40_000  # states; a mutant that keeps sending may have no end, and what was found until then stands
@@ -148,7 +148,7 @@ def ask(scenario: str, protocol: str, readings: str) -> Question:
 
 @cache
 def unmutated(scenario: str, protocol: str, readings: str, max_states: int = LARGE) -> Plain | None:
-    """The verdicts on the algorithms as printed; None where the scenario does not apply.  No step may raise."""
+    """The verdicts on the algorithms as printed; None where the scenario does not apply."""
     asked = ask(scenario, protocol, readings)
     if asked.why_not_applicable():
         return None
@@ -170,9 +170,8 @@ def violated(mutant: Mutant, scenario: str, protocol: str, readings: str, proper
     if not properties:
         return ()
     asked = question(load_scenario(scenario), protocol=protocol, readings=readings, properties=properties)
-    try:
-        found = explore(asked.model(apply(mutant.name)), max_states=max_states, first=True)
-    except StepFailed:
+    found = explore(asked.model(apply(mutant.name)), max_states=max_states, first=True)
+    if found.failed is not None:
         return (STEP_FAILED,)
     return tuple(name for name, verdict in found.verdicts.items() if isinstance(verdict, Violated))
 

@@ -134,9 +134,10 @@ def verdicts(given: Answer) -> None:
     if found is not None:
         counts = found.counts
         extent = "all" if found.complete else "stopped after"
+        compared = f"fingerprints collide with probability < {found.collision_bound:.0e}" if found.collision_bound else "states are compared exactly"
         console.print(
             f"{extent} {counts.states:,} states, {counts.transitions:,} transitions, depth {counts.depth}, {counts.quiescent:,} quiescent; "
-            f"states are compared exactly, no collision is possible; {found.seconds:.2f} s"
+            f"{compared}; {found.seconds:.2f} s"
         )
         if counts.unfair_cycles:
             console.print(f"{counts.unfair_cycles:,} cycles of protocol steps are unfair (some channel is never served) and violate nothing")

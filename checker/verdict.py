@@ -108,6 +108,19 @@ class Exploration:
     seconds: float  # search and properties
     steps_by_action: Mapping[str, int]  # transitions for each action of the model, in the order of model.steps; 0 for one that never fired
     unfired: tuple[int, ...] = ()  # the steps that fired in no state explored
+    failed: StepFailed | None = None  # a step raised there, and the search ended
+    reductions: tuple[str, ...] = ()  # those that were on: each keeps the verdicts, not the counts
+    collision_bound: float = 0.0  # on the probability that two states were taken for one
+    growth: Growth | None = None  # where the states come from, if the engine knows
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What made the state space grow."""
+
+    values: Mapping[str, int]  # by slot: how many values it was seen with
+    reactions: Mapping[str, int]  # by step: how often it had to be evaluated; every other time it was looked up
+    answers: int  # entries of the look-up table
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +132,10 @@ class Progress:
     frontier: int  # states found and not yet explored
     depth: int  # of the states being explored
     seconds: float
+    values: int = 0  # local values met, if the engine numbers them
+    answers: int = 0  # entries of its look-up table
+    spilled: int = 0  # bytes on disk
+    estimate: int | None = None  # how many states there may be in all
 
 
 class StepFailed(Exception):

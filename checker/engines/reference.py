@@ -43,7 +43,7 @@ def explore(
 
     The search ends early when a state beyond the first `max_states` is found, when all states less than `max_depth` steps away
     have been explored and there are more, with `first` at the first breach of a decisive property, and at an interrupt from the keyboard.
-    What was found then stands; nothing else is claimed beyond it.  Raises StepFailed if a step does.
+    What was found then stands; nothing else is claimed beyond it.  So it is when a step raises: the result says where.
     """
     search = _Search(model, max_states, max_depth, first)
     try:
@@ -52,6 +52,8 @@ def explore(
         return search.result(complete=False, interrupted=False)
     except KeyboardInterrupt:
         return search.result(complete=False, interrupted=True)
+    except StepFailed as failed:
+        return search.result(complete=False, interrupted=False, failed=failed)
     return search.result(complete=True, interrupted=False)
 
 
@@ -195,7 +197,7 @@ class _Search:
                     self.found[of.name] = lasso
         self.unfair_cycles, self.waiting_cycles = cycles.unfair, cycles.waiting
 
-    def result(self, complete: bool, interrupted: bool) -> Exploration:
+    def result(self, complete: bool, interrupted: bool, failed: StepFailed | None = None) -> Exploration:
         """What is known now."""
         states, depth = len(self.states), max(0, self.depth(len(self.states) - 1))
         counts = Counts(states, sum(self.fired), depth, sum(self.quiescent), self.unfair_cycles, self.waiting_cycles)
@@ -205,6 +207,8 @@ class _Search:
                 return Violated(self.found[of.name])
             if complete:
                 return Holds()
+            if failed is not None:
+                return Unknown(str(failed))
             if of.scope is Scope.RUN:
                 return Unknown("liveness is never claimed on a truncated graph")
             return HoldsWithin(f"the first {states:,} states, depth {depth}")
@@ -214,4 +218,4 @@ class _Search:
             by_action[step.action] += times
         verdicts = {of.name: verdict(of) for of in self.model.properties}
         unfired = tuple(i for i, times in enumerate(self.fired) if not times)
-        return Exploration(counts, verdicts, complete, interrupted, monotonic() - self.began, by_action, unfired)
+        return Exploration(counts, verdicts, complete, interrupted, monotonic() - self.began, by_action, unfired, failed)

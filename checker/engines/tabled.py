@@ -7,7 +7,7 @@ from time import monotonic
 
 from roamcheck.checker.tabled.lasso import judge_cycles
 from roamcheck.checker.tabled.search import Enough, Search
-from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Holds, HoldsWithin, Progress, Unknown, Verdict, Violated
+from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Growth, Holds, HoldsWithin, Progress, Unknown, Verdict, Violated
 from roamcheck.model.interface import Model, Property, Scope
 
 
@@ -34,14 +34,13 @@ def explore(
         pass
     except KeyboardInterrupt:
         interrupted = True
-    if search.failed is not None:
-        raise search.failure()
     return result(search, found, cycles, complete, interrupted)
 
 
 def result(search: Search, lassos: dict[str, Counterexample], cycles: tuple[int, int], complete: bool, interrupted: bool) -> Exploration:
     """What is known now."""
     model, depth = search.model, max(0, search.depth(search.states - 1))
+    failed = None if search.failed is None else search.failure()
     counts = Counts(search.states, int(search.fired.sum()), depth, search.quiescent, *cycles)
     found = {model.properties[of].name: search.counterexample(of) for of in search.found}
     for name, lasso in lassos.items():
@@ -53,6 +52,8 @@ def result(search: Search, lassos: dict[str, Counterexample], cycles: tuple[int,
             return Violated(found[of.name])
         if complete:
             return Holds()
+        if failed is not None:
+            return Unknown(str(failed))
         if of.scope is Scope.RUN:
             return Unknown("liveness is never claimed on a truncated graph")
         return HoldsWithin(f"the first {search.states:,} states, depth {depth}")
@@ -62,4 +63,18 @@ def result(search: Search, lassos: dict[str, Counterexample], cycles: tuple[int,
         by_action[step.action] += times
     verdicts = {of.name: verdict(of) for of in model.properties}
     unfired = tuple(i for i, times in enumerate(search.fired.tolist()) if not times)
-    return Exploration(counts, verdicts, complete, interrupted, monotonic() - search.began, by_action, unfired)
+    bound = collision_bound(search.states, 128 if search.width > 1 else 64)
+    seconds = monotonic() - search.began
+    return Exploration(counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, (), bound, growth(search))
+
+
+def collision_bound(states: int, bits: int) -> float:
+    """How probable it is at most that two of so many states share a fingerprint: pairs over fingerprints."""
+    return min(1.0, states * (states - 1) * 2.0 ** -(bits + 1))
+
+
+def growth(search: Search) -> Growth:
+    """Where the states come from."""
+    tables, model = search.tables, search.model
+    values = {spec.name: len(numbers) for spec, numbers in zip(model.layout.slots, tables.numbers, strict=True)}
+    return Growth(values, {str(step): times for step, times in zip(model.steps, tables.evaluated, strict=True)}, tables.answers)

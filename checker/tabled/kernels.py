@@ -4,6 +4,9 @@ Every kernel works on a range of rows or of candidates and writes to places that
 A *candidate* is a step that is enabled in a row, with the fingerprint of the state that it leads to.
 """
 
+# mypy: disable-error-code="arg-type,assignment,no-any-return,return-value"
+# (numba compiles Python's and numpy's integers alike; mypy tells them apart)
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -25,7 +28,7 @@ DISABLED = -2
 FAILED = -3
 
 # Columns of `reactions`.
-TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to
+TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to; checks are two ranges, one after the other
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 THIRTY_TWO = np.int64(32)
 
@@ -37,18 +40,22 @@ class Arrays(NamedTuple):
     busy: Any  # [value] U8: not idle
     head: Any  # [value] I32: the node of a channel's first word, -1 if it is empty
     rest: Any  # [value] I32: the channel without it
-    asked: Any  # [place] I64: node << 32 | value, 0 if free
-    answer: Any  # [place] I32: what it leads to
+    popped: Any  # [value, word] U64: what taking it does to a fingerprint
+    suspect: Any  # [value] U8: breaches a property that looks at this slot alone, perhaps
+    asked: Any  # [place, 2] I64: node << 32 | value, 0 if free; what it leads to
     shift: Any  # 64 - log2(places)
     selector: Any  # [step] I32: the slot that selects the footprint, or -1
     chosen: Any  # [step] I32: the node at which its value is looked up, or the move
+    guard: Any  # [step] I32: the slot that has been to blame alone where the step was disabled, or -1
+    barred: Any  # [step] I32: the node at which its value is looked up: DISABLED if it is to blame
     silent: Any  # [step] U8: waits for silence
     owed: Any  # [step] U8: is a protocol step
     takes: Any  # [move] I32: the channel it takes from, or -1
     start: Any  # [move] I32: the node at which its look-up starts
     reads: Any  # [move, 2] I32: a range of
     read: Any  # I32: slots
-    reactions: Any  # [reaction, 7] I32: takes, and ranges of changes, appends, checks
+    reactions: Any  # [reaction, 8] I32: takes, and ranges of changes, appends, checks; from the third number on, checks of single slots
+    delta: Any  # [reaction, word] U64: what the changes do to a fingerprint
     change: Any  # [n, 2] I32: slot, value
     append: Any  # [n, 2] I32: slot, node at which its value is looked up
     check: Any  # I32: numbers of checks
@@ -57,44 +64,38 @@ class Arrays(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def look(asked: I64, answer: I32, shift: np.uint64, node: int, value: int) -> int:
+def look(asked: I64, shift: np.uint64, node: int, value: int) -> int:
     """The answer to `value` at `node`."""
     key = (np.int64(node) << THIRTY_TWO) | np.int64(value)
     mask = asked.shape[0] - 1
     place = np.int64((np.uint64(key) * SPREAD) >> shift)
     while True:
-        found = asked[place]
+        found = asked[place, 0]
         if found == key:
-            return np.int64(answer[place])
+            return asked[place, 1]
         if found == 0:
             return np.int64(MISS)
         place = (place + 1) & mask
 
 
 @njit(cache=True, nogil=True)
-def store_answer(asked: I64, answer: I32, shift: np.uint64, node: int, value: int, result: int) -> None:
+def store_answer(asked: I64, shift: np.uint64, node: int, value: int, result: int) -> None:
     """Write an answer into the look-up table, which has room."""
     key = (np.int64(node) << THIRTY_TWO) | np.int64(value)
     mask = asked.shape[0] - 1
     place = np.int64((np.uint64(key) * SPREAD) >> shift)
-    while asked[place] != 0 and asked[place] != key:
+    while asked[place, 0] != 0 and asked[place, 0] != key:
         place = (place + 1) & mask
-    asked[place] = key
-    answer[place] = result
+    asked[place, 0] = key
+    asked[place, 1] = result
 
 
 @njit(cache=True, nogil=True)
-def rehash(old_asked: I64, old_answer: I32, asked: I64, answer: I32, shift: np.uint64) -> None:
+def rehash(old: I64, asked: I64, shift: np.uint64) -> None:
     """Move all answers into a larger table."""
-    mask = asked.shape[0] - 1
-    for i in range(old_asked.shape[0]):
-        key = old_asked[i]
-        if key != 0:
-            place = np.int64((np.uint64(key) * SPREAD) >> shift)
-            while asked[place] != 0:
-                place = (place + 1) & mask
-            asked[place] = key
-            answer[place] = old_answer[i]
+    for i in range(old.shape[0]):
+        if old[i, 0] != 0:
+            store_answer(asked, shift, old[i, 0] >> THIRTY_TWO, old[i, 0] & np.int64(0xFFFFFFFF), old[i, 1])
 
 
 @njit(cache=True, nogil=True)
@@ -124,9 +125,9 @@ def expand(
     Answers: the place after the last candidate, the first row for which there was no room (or hi), the number of misses, and row * steps + step
     of the first failed reaction (or -1).  With misses the candidates are not all there.
     """
-    keys, heads, rests, asked, answer, shift = t.key, t.head, t.rest, t.asked, t.answer, t.shift
+    keys, heads, rests, popped, asked, shift = t.key, t.head, t.rest, t.popped, t.asked, t.shift
     selector, chosen, silent, owing, takes, start, reads, read = t.selector, t.chosen, t.silent, t.owed, t.takes, t.start, t.reads, t.read
-    reactions, change, append = t.reactions, t.change, t.append
+    guard, barred, reactions, delta, append = t.guard, t.barred, t.reactions, t.delta, t.append
     n, lost, failed = base, 0, np.int64(-1)
     steps, wide, room = selector.shape[0], prints.shape[1] > 1, print_out.shape[0]
     for r in range(lo, hi):
@@ -136,12 +137,14 @@ def expand(
         for s in range(steps):
             if silent[s] and busy[r]:
                 continue
+            if guard[s] >= 0 and look(asked, shift, np.int64(barred[s]), np.int64(rows[r, guard[s]])) == DISABLED:
+                continue
             # The reaction, or DISABLED, FAILED, or MISS with the key that has no answer.
             key, reaction, move = np.int64(0), np.int64(DISABLED), np.int64(chosen[s])
             if selector[s] >= 0:
                 value = np.int64(rows[r, selector[s]])
                 key = (move << THIRTY_TWO) | value
-                move = look(asked, answer, shift, move, value)
+                move = look(asked, shift, move, value)
                 reaction = move
             if move >= 0:
                 taken = np.int64(takes[move])
@@ -151,12 +154,12 @@ def expand(
                     if word < 0:
                         continue
                     key = (reaction << THIRTY_TWO) | word
-                    reaction = look(asked, answer, shift, reaction, word)
+                    reaction = look(asked, shift, reaction, word)
                 k, end = np.int64(reads[move, 0]), np.int64(reads[move, 1])
                 while k < end and reaction >= 0:
                     value = np.int64(rows[r, read[k]])
                     key = (reaction << THIRTY_TWO) | value
-                    reaction = look(asked, answer, shift, reaction, value)
+                    reaction = look(asked, shift, reaction, value)
                     k += 1
             if reaction < 0:
                 if reaction == MISS:
@@ -167,28 +170,22 @@ def expand(
             x, y = prints[r, 0], np.uint64(0)
             if wide:
                 y = prints[r, 1]
+            x ^= delta[reaction, 0]
+            if wide:
+                y ^= delta[reaction, 1]
             taken = np.int64(reactions[reaction, TAKES])
             if taken >= 0:
                 was = np.int64(rows[r, taken])
-                now = np.int64(rests[was])
-                x ^= keys[was, 0] ^ keys[now, 0]
+                x ^= popped[was, 0]
                 if wide:
-                    y ^= keys[was, 1] ^ keys[now, 1]
-            for k in range(reactions[reaction, CHANGES], reactions[reaction, CHANGES + 1]):
-                slot, now = np.int64(change[k, 0]), np.int64(change[k, 1])
-                was = np.int64(rows[r, slot])
-                if slot == taken:
-                    was = np.int64(rests[was])
-                x ^= keys[was, 0] ^ keys[now, 0]
-                if wide:
-                    y ^= keys[was, 1] ^ keys[now, 1]
+                    y ^= popped[was, 1]
             longer = np.int64(0)
             for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
                 slot, node = np.int64(append[k, 0]), np.int64(append[k, 1])
                 was = np.int64(rows[r, slot])
                 if slot == taken:
                     was = np.int64(rests[was])
-                longer = look(asked, answer, shift, node, was)
+                longer = look(asked, shift, node, was)
                 if longer < 0:
                     if longer == MISS:
                         lost = missing(seen, misses, lost, r, s, (node << THIRTY_TWO) | was)
@@ -321,16 +318,16 @@ def targets(t: Arrays, target: U32, step: U16, lo: int, hi: int, base: int, fina
 @njit(cache=True, nogil=True)
 def materialise(
     t: Arrays, rows: Any, prints: U64, busy: U16, new: U32, lo: int, hi: int, print_in: U64, row_in: U32, step_in: U16, reaction_in: I32, first: int,
-    rows_out: Any, prints_out: U64, busy_out: U16, parent_out: U32, arrival_out: U16,
+    rows_out: Any, prints_out: U64, busy_out: U16, parent_out: U32, arrival_out: U16, suspect_out: U8,
 ) -> int:  # fmt: skip
     """Write the rows of the new states lo…hi-1 of a batch; `first` is the number of the state in rows[0].  Answers how many are quiescent."""
-    idle, rests, asked, answer, shift = t.busy, t.rest, t.asked, t.answer, t.shift
+    idle, rests, suspect, asked, shift = t.busy, t.rest, t.suspect, t.asked, t.shift
     reactions, change, append, slots, wide = t.reactions, t.change, t.append, rows.shape[1], prints_out.shape[1] > 1
     quiet = 0
     for i in range(lo, hi):
         j = np.int64(new[i])
         r, reaction = np.int64(row_in[j]), np.int64(reaction_in[j])
-        owing = np.int64(busy[r])
+        owing, odd = np.int64(busy[r]), np.uint8(0)
         for slot in range(slots):
             rows_out[i, slot] = rows[r, slot]
         taken = np.int64(reactions[reaction, TAKES])
@@ -338,21 +335,25 @@ def materialise(
             was = np.int64(rows[r, taken])
             now = np.int64(rests[was])
             owing += np.int64(idle[now]) - np.int64(idle[was])
+            odd |= suspect[now]
             rows_out[i, taken] = now
         for k in range(reactions[reaction, CHANGES], reactions[reaction, CHANGES + 1]):
             slot, now = np.int64(change[k, 0]), np.int64(change[k, 1])
             owing += np.int64(idle[now]) - np.int64(idle[rows_out[i, slot]])
+            odd |= suspect[now]
             rows_out[i, slot] = now
         for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
             slot = np.int64(append[k, 0])
             was = np.int64(rows_out[i, slot])
-            longer = look(asked, answer, shift, np.int64(append[k, 1]), was)
+            longer = look(asked, shift, np.int64(append[k, 1]), was)
             owing += np.int64(idle[longer]) - np.int64(idle[was])
+            odd |= suspect[longer]
             rows_out[i, slot] = longer
         prints_out[i, 0] = print_in[j, 0]
         if wide:
             prints_out[i, 1] = print_in[j, 1]
         busy_out[i] = owing
+        suspect_out[i] = odd
         quiet += owing == 0
         parent_out[i] = first + r
         arrival_out[i] = step_in[j]
@@ -361,7 +362,7 @@ def materialise(
 
 @njit(cache=True, nogil=True)
 def judge(
-    t: Arrays, rows: Any, busy: U16, new: U32, reaction_in: I32, lo: int, hi: int, spent: int, quiet: I32, quiescent: int, active: U8,
+    t: Arrays, rows: Any, busy: U16, suspect: U8, new: U32, reaction_in: I32, lo: int, hi: int, spent: int, quiet: I32, quiescent: int, active: U8,
     breach: I64, misses: I64, seen: I64,
 ) -> int:  # fmt: skip
     """Ask what a breach could have come up in, in the new states lo…hi-1: of each property the first state and check go to `breach`.
@@ -369,11 +370,11 @@ def judge(
     `quiet` are the checks of quiescent states: the first `quiescent` of them are asked in all, the rest only where the check `spent` says that
     the budget is spent.  Answers the number of misses.
     """
-    asked, answer, shift, checks, looks, reactions, check = t.asked, t.answer, t.shift, t.checks, t.looks, t.reactions, t.check
+    asked, shift, checks, looks, reactions, check = t.asked, t.shift, t.checks, t.looks, t.reactions, t.check
     lost = 0
     for i in range(lo, hi):
         reaction = np.int64(reaction_in[new[i]])
-        first, local = np.int64(reactions[reaction, CHECKS]), np.int64(reactions[reaction, CHECKS + 1])
+        first, local = np.int64(reactions[reaction, CHECKS]), np.int64(reactions[reaction, CHECKS + 1 + suspect[i]])
         last, turn = local, np.int64(-1)  # what is asked: check[first…local-1], whether the budget is spent, quiet[0…last-local-1]
         if busy[i] == 0:
             last = local + quiescent
@@ -396,7 +397,7 @@ def judge(
                 for m in range(checks[number, 1], checks[number, 2]):
                     value = np.int64(rows[i, looks[m]])
                     key = (node << THIRTY_TWO) | value
-                    node = look(asked, answer, shift, node, value)
+                    node = look(asked, shift, node, value)
                     if node < 0:
                         break
                 if node == MISS:

@@ -9,56 +9,67 @@ from numba import njit
 
 from roamcheck.checker.cycles import ProtocolGraph, find_cycles, shortest_turn
 from roamcheck.checker.verdict import Counterexample, goes_on_for_ever
-from roamcheck.model.interface import Disabled, Kind, Scope, State, fire
+from roamcheck.model.interface import Kind, Scope
 
 from .search import Search
 
 
 def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int, int]:
     """Put the shortest run that goes on for ever into `found`, under each property of runs; how many cycles are unfair, and how many wait."""
-    model, alive = search.model, on_cycles(search)
+    model, tables, alive = search.model, search.tables, on_cycles(search)
     if not len(alive):
         return 0, 0
-    states = rebuild(search, alive)
-    numbers = alive.tolist()
-    index = {number: i for i, number in enumerate(numbers)}
-    graph = ProtocolGraph([step.serves for step in model.steps])
-    rows = {tuple(search.tables.row(states[number])): i for number, i in index.items()}
-    for number in numbers:
-        graph.out.append(len(graph.targets))
-        graph.stirred.append(False)
-        for s, step in enumerate(model.steps):
-            after = fire(model, step, states[number])
-            if isinstance(after, Disabled):
-                continue
-            if step.kind is Kind.ENVIRONMENT:
-                graph.stirred[-1] = True
-            elif step.kind is Kind.PROTOCOL and (target := rows.get(tuple(search.tables.row(after)))) is not None:
-                graph.targets.append(target)
-                graph.steps.append(s)
-    graph.out.append(len(graph.targets))
+    rows = search.rebuild(alive)
+    graph = protocol_graph(search, alive, rows)
+    spent_by: dict[tuple[int, ...], bool] = {}
+    busy_by: dict[bytes, frozenset[int]] = {}
+    owing = tables.busy.array[rows]
 
     def spent(i: int) -> bool:
-        return model.spent(tuple(states[numbers[i]][slot] for slot in model.budget))
+        budget = tuple(int(rows[i, slot]) for slot in model.budget)
+        if budget not in spent_by:
+            spent_by[budget] = model.spent(tables.state(budget))
+        return spent_by[budget]
 
     def busy(i: int) -> frozenset[int]:
-        return frozenset(slot for slot, value in enumerate(states[numbers[i]]) if not model.idle(slot, value))
+        key = owing[i].tobytes()
+        if key not in busy_by:
+            busy_by[key] = frozenset(np.flatnonzero(owing[i]).tolist())
+        return busy_by[key]
 
     cycles = find_cycles(graph, spent, busy)
     asked = [of for of in model.properties if of.scope is Scope.RUN]
     if asked and cycles.fair:
-        turn = shortest_turn(graph, cycles.fair, busy, lambda i: search.depth(numbers[i]))
-        initial, stem = search.path(numbers[turn.start])
+        turn = shortest_turn(graph, cycles.fair, busy, lambda i: search.depth(int(alive[i])))
+        initial, stem = search.path(int(alive[turn.start]))
         lasso = Counterexample(initial, stem + turn.steps, len(stem), goes_on_for_ever(model.steps[step] for step in turn.steps))
         found.update({of.name: lasso for of in asked})
     return cycles.unfair, cycles.waiting
 
 
+def protocol_graph(search: Search, alive: Any, rows: Any) -> ProtocolGraph:
+    """The protocol steps among the states `alive`, whose rows are given; states are renumbered from 0 in order."""
+    steps = search.model.steps
+    graph = ProtocolGraph([step.serves for step in steps])
+    owed = np.array([step.kind is Kind.PROTOCOL for step in steps])
+    moves = np.array([step.kind is Kind.ENVIRONMENT for step in steps])
+    for i, (state, enabled) in enumerate(zip(alive.tolist(), search.enabled(rows), strict=True)):
+        graph.out.append(len(graph.targets))
+        graph.stirred.append(bool(moves[enabled].any()))
+        for target, step in zip(search.targets_of(state), enabled[owed[enabled]].tolist(), strict=True):
+            at = int(np.searchsorted(alive, target))
+            if at < len(alive) and alive[at] == target:
+                graph.targets.append(at)
+                graph.steps.append(step)
+        assert i + 1 == len(graph.out)
+    graph.out.append(len(graph.targets))
+    return graph
+
+
 def on_cycles(search: Search) -> Any:
     """The numbers of the states that may lie on a cycle of protocol steps, in order."""
-    degree, edges = search.degree.read(0, len(search.degree)), search.edges.read(0, len(search.edges))
-    out = np.zeros(len(degree) + 1, np.int64)
-    np.cumsum(degree, out=out[1:])
+    out, edges = search.out(), search.edges.read(0, len(search.edges))
+    degree = out[1:]
     alive, loops = np.ones(len(degree), np.uint8), np.zeros(len(degree), np.uint8)
     mark_loops(out, edges, loops)
     left, before = len(alive), len(alive) + 1
@@ -68,23 +79,6 @@ def on_cycles(search: Search) -> Any:
         if left and 20 * left > 19 * before:
             left = strike_sources(out, edges, alive)
     return np.flatnonzero(alive | loops)
-
-
-def rebuild(search: Search, numbers: Any) -> dict[int, State]:
-    """The states with these numbers, each fired from its parent."""
-    model, states = search.model, dict[int, State]()
-    for number in numbers.tolist():
-        missing, i = [], number
-        while i not in states and i >= len(search.initial):
-            missing.append(i)
-            i = search.parent[i]
-        if i not in states:
-            states[i] = model.initial_states[search.initial[i]]
-        for child in reversed(missing):
-            after = fire(model, model.steps[search.arrival[child]], states[i])
-            assert not isinstance(after, Disabled)
-            states[child], i = after, child
-    return states
 
 
 @njit(cache=True, nogil=True)
@@ -138,5 +132,6 @@ def strike_sources(out: Any, edges: Any, alive: Any) -> int:
                     stack[top] = j
                     top += 1
     for i in range(n):
-        left += alive[i]
+        if alive[i]:
+            left += 1
     return left

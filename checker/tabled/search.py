@@ -7,7 +7,7 @@ that they come from and of the model's steps.  So its counterexamples are those 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
-from roamcheck.model.interface import Disabled, Kind, Model, Scope, fire
+from roamcheck.model.interface import Disabled, Model, Scope, fire
 
 from . import kernels
 from .store import PART_SHIFT, PARTS, Log, Part
@@ -74,6 +74,7 @@ class Search:
         self.parts = [Part(self.width) for _ in range(PARTS)]
         self.parent, self.arrival = Log(np.uint32), Log(np.uint16)  # by state; the initial ones have no parent
         self.degree, self.edges = Log(np.uint16), Log(np.uint32)  # by state that was explored: its protocol steps; where they lead
+        self.offsets: Any = None  # into the edges, by state, once all are there
         self.initial: list[int] = []  # of the first states: which of the model's initial states they are
         self.levels = [0]  # the first state of each depth
         self.states = self.quiescent = 0
@@ -130,9 +131,9 @@ class Search:
         n = len(rows)
         c = self.candidates = Candidates(1, max(n, 1 << 12), self.width)
         c.prints[:n], c.new[:n], c.fresh[:n] = prints, np.arange(n), 1
-        self.reactionless(n)
+        c.reaction[:n] = self.tables.add_origin()
         self.insert([(0, n)], n)
-        cut = self.judge(table, busy, n)
+        cut = self.judge(table, busy, np.ones(n, np.uint8), n)
         n = n if cut is None else cut + 1
         if over := n > self.max_states:
             n = self.max_states
@@ -142,11 +143,6 @@ class Search:
         self.frontier = [Chunk(table[:n], prints[:n], busy[:n], 0)]
         if over or cut is not None:
             raise Enough
-
-    def reactionless(self, n: int) -> None:
-        """Initial states come of no reaction: of one that asks everything."""
-        every = self.tables.check.extend(self.tables.asked_of[Scope.EVERY_STATE])
-        self.candidates.reaction[:n] = self.tables.reactions.append((-1, 0, 0, 0, 0, *every))
 
     def row_type(self) -> Any:
         """Rows are as narrow as the numbers of the values allow."""
@@ -161,8 +157,8 @@ class Search:
         ranges = [(lo, min(lo + size, len(batch.rows))) for lo in range(0, len(batch.rows), size)]
         spans, fired, degree = self.expand(batch, ranges)
         fresh = self.insert(spans, sum(hi - lo for lo, hi in spans))
-        table, prints, busy, parents, arrivals, quiet = self.materialise(batch, fresh)
-        cut = self.judge(table, busy, fresh)
+        table, prints, busy, parents, arrivals, suspect, quiet = self.materialise(batch, fresh)
+        cut = self.judge(table, busy, suspect, fresh)
         kept, stop = fresh, cut is not None or self.failed is not None
         if cut is not None:
             kept = cut + 1
@@ -261,25 +257,28 @@ class Search:
         self.each(number, [(share,) for share in shares])
         return fresh
 
-    def materialise(self, batch: Chunk, fresh: int) -> tuple[Any, Any, Any, Any, Any, int]:
-        """The rows of the new states, their fingerprints, how many slots are busy, parents and steps; and how many are quiescent."""
+    def materialise(self, batch: Chunk, fresh: int) -> tuple[Any, Any, Any, Any, Any, Any, int]:
+        """The rows of the new states, their fingerprints, how many slots are busy, parents, steps, suspicion; and how many are quiescent."""
         kind = self.row_type()
+        kind = np.promote_types(kind, batch.rows.dtype)
         rows, table = batch.rows.astype(kind, copy=False), np.empty((fresh, batch.rows.shape[1]), kind)
         prints, busy = np.empty((fresh, self.width), np.uint64), np.empty(fresh, np.uint16)
         parents, arrivals = np.empty(fresh, np.uint32), np.empty(fresh, np.uint16)
+        suspect = np.empty(fresh, np.uint8)
         t, c = self.tables.arrays(), self.candidates
         quiet = self.each(kernels.materialise, [
-            (t, rows, batch.prints, batch.busy, c.new, lo, hi, c.prints, c.row, c.step, c.reaction, batch.first, table, prints, busy, parents, arrivals)
+            (t, rows, batch.prints, batch.busy, c.new, lo, hi, c.prints, c.row, c.step, c.reaction, batch.first,
+             table, prints, busy, parents, arrivals, suspect)
             for lo, hi in self.halves(fresh)
         ])  # fmt: skip
-        return table, prints, busy, parents, arrivals, sum(quiet)
+        return table, prints, busy, parents, arrivals, suspect, sum(quiet)
 
     def halves(self, n: int) -> list[tuple[int, int]]:
         """The range 0…n-1 in as many parts as there are workers."""
         workers = self.workers if n >= FEW else 1
         return [(n * w // workers, n * (w + 1) // workers) for w in range(workers)]
 
-    def judge(self, table: Any, busy: Any, fresh: int) -> int | None:
+    def judge(self, table: Any, busy: Any, suspect: Any, fresh: int) -> int | None:
         """Ask the new states what a breach could have come up in; the one at which the search is to end, if there is one."""
         asked, every = self.tables.asked_of, self.halves(fresh)
         quiet, quiescent = np.array([*asked[Scope.QUIESCENT], *asked[Scope.RUN]], np.int32), len(asked[Scope.QUIESCENT])
@@ -291,7 +290,8 @@ class Search:
                 breaches[w][:] = -1
                 self.seen[w][:] = 0
             missed = self.each(kernels.judge, [
-                (t, table, busy, c.new, c.reaction, *every[w], self.tables.spent, quiet, quiescent, self.active, breaches[w], self.misses[w], self.seen[w])
+                (t, table, busy, suspect, c.new, c.reaction, *every[w], self.tables.spent, quiet, quiescent, self.active, breaches[w], self.misses[w],
+                 self.seen[w])
                 for w in todo
             ])  # fmt: skip
             for w, n in zip(todo, missed, strict=True):
@@ -375,6 +375,71 @@ class Search:
             return StepFailed(self.model.steps[step], step, initial, steps, cause)
         raise AssertionError(f"{self.model.steps[step]} failed once, and does not when it is fired again")
 
-    def protocol_steps(self) -> list[bool]:
-        """By step: whether it is owed."""
-        return [step.kind is Kind.PROTOCOL for step in self.model.steps]
+    # ---- states that were found before --------------------------------------------------------------------------
+
+    def rebuild(self, numbers: Any) -> Any:
+        """The rows of the states with these numbers, in order of their numbers: each is fired anew from its parent."""
+        depths = range(len(self.levels))
+        wanted = [numbers[(numbers >= self.levels[d]) & (numbers < self.bound(d))] for d in depths]
+        needed = list(wanted)
+        for d in reversed(depths[1:]):
+            parents = np.array([self.parent[i] for i in needed[d].tolist()], np.int64)
+            needed[d - 1] = np.union1d(needed[d - 1], parents).astype(np.int64)
+        rows = np.array([self.tables.row(self.model.initial_states[self.initial[i]]) for i in needed[0].tolist()], np.uint32)
+        rows = rows.reshape(len(needed[0]), len(self.tables.numbers))
+        found = [rows[np.isin(needed[0], wanted[0])]]
+        for d in depths[1:]:
+            rows = self.children(needed[d - 1], rows, needed[d])
+            found.append(rows[np.isin(needed[d], wanted[d])])
+        return np.concatenate(found)
+
+    def bound(self, depth: int) -> int:
+        """The first state that is farther away."""
+        return self.levels[depth + 1] if depth + 1 < len(self.levels) else self.states
+
+    def children(self, parents: Any, rows: Any, numbers: Any) -> Any:
+        """The rows of the states `numbers`, given those of their parents; both in order."""
+        steps = len(self.model.steps)
+        out = np.empty((len(numbers), rows.shape[1]), np.uint32)
+        of = np.array([self.parent[i] for i in numbers.tolist()], np.int64)
+        keys = np.searchsorted(parents, of) * steps + np.array([self.arrival[i] for i in numbers.tolist()], np.int64)
+        for batch, lo, hi in self.refired(rows):
+            c, here = self.candidates, np.flatnonzero((keys >= lo * steps) & (keys < hi * steps))
+            (start, end), wanted = batch[0], keys[here] - lo * steps
+            known = c.row[start:end].astype(np.int64) * steps + c.step[start:end]
+            c.new[: len(here)] = start + np.searchsorted(known, wanted)
+            out[here] = self.materialise(self.chunk(rows[lo:hi]), len(here))[0]
+        return out
+
+    def enabled(self, rows: Any) -> Iterator[Any]:
+        """For each row, the steps that are enabled in it."""
+        for spans, lo, hi in self.refired(rows):
+            (start, end), c = spans[0], self.candidates
+            bounds = start + np.searchsorted(c.row[start:end], np.arange(hi - lo + 1))
+            steps = c.step[:end].copy()
+            for i in range(hi - lo):
+                yield steps[bounds[i] : bounds[i + 1]]
+
+    def refired(self, rows: Any) -> Iterator[tuple[list[tuple[int, int]], int, int]]:
+        """Fire all that is enabled in rows that were explored before, range by range: the candidates are there until the next."""
+        for lo in range(0, len(rows), BATCH):
+            hi = min(lo + BATCH, len(rows))
+            yield self.expand(self.chunk(rows[lo:hi]), [(0, hi - lo)])[0], lo, hi
+
+    def chunk(self, rows: Any) -> Chunk:
+        """Rows as they come, with no number of their own."""
+        busy = self.tables.busy.array[rows].sum(axis=1, dtype=np.uint16)
+        return Chunk(rows, np.zeros((len(rows), self.width), np.uint64), busy, 0)
+
+    def out(self) -> Any:
+        """By state: where its edges begin."""
+        if self.offsets is None:
+            degree = self.degree.read(0, len(self.degree))
+            self.offsets = np.zeros(len(degree) + 1, np.int64)
+            np.cumsum(degree, out=self.offsets[1:])
+        return self.offsets
+
+    def targets_of(self, state: int) -> list[int]:
+        """Where the protocol steps of a state lead, in the order of the steps."""
+        out = self.out()
+        return [int(target) for target in self.edges.read(int(out[state]), int(out[state + 1]))]

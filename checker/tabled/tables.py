@@ -57,15 +57,19 @@ class Tables:
         self._word_numbers: dict[tuple[Slot, Word], int] = {}
         self.key, self.busy = Column(np.uint64, 2 if wide else 1), Column(np.uint8)
         self.head, self.rest = Column(np.int32), Column(np.int32)
-        self._asked, self._answer = np.zeros(ENOUGH, np.int64), np.zeros(ENOUGH, np.int32)
+        self.popped, self.suspect = Column(np.uint64, 2 if wide else 1), Column(np.uint8)
+        self._asked = np.zeros((ENOUGH, 2), np.int64)
         self._known: dict[tuple[int, int], int] = {}  # (node, value): the same answers
         self.nodes = 0
+        self.evaluated = [0] * len(model.steps)  # by step: how often it reacted
         self.selector, self.chosen = Column(np.int32), Column(np.int32)
+        self.guard, self.barred = Column(np.int32), Column(np.int32)
         self.silent, self.owed = Column(np.uint8), Column(np.uint8)
         self.takes, self.start, self.reads, self.read = Column(np.int32), Column(np.int32), Column(np.int32, 2), Column(np.int32)
         self.moves: list[tuple[Step, Footprint]] = []
         self._move_numbers: dict[tuple[int, Footprint], int] = {}
-        self.reactions, self.change = Column(np.int32, 7), Column(np.int32, 2)
+        self.reactions, self.change = Column(np.int32, 8), Column(np.int32, 2)
+        self.delta = Column(np.uint64, 2 if wide else 1)
         self.appended, self.check = Column(np.int32, 2), Column(np.int32)
         self._append_nodes: dict[tuple[Slot, Batches], int] = {}
         self._appended_at: dict[int, tuple[Slot, Batches]] = {}  # by node
@@ -74,6 +78,10 @@ class Tables:
         self.taken_from: set[Slot] = set()
         self._arrays: Arrays | None = None
         self.asked_of = {scope: self._ask_of(scope) for scope in Scope}
+        self._single: list[list[int]] = [[] for _ in slots]  # by slot: the checks of every state that look at it alone
+        for check in self.asked_of[Scope.EVERY_STATE]:
+            if len(self.questions[check][2]) == 1:
+                self._single[self.questions[check][2][0]].append(check)
         self.spent = self._add_check(-1, model.budget, lambda values: model.spent(values) or None)
         for index, step in enumerate(model.steps):
             self._add_step(index, step)
@@ -108,8 +116,16 @@ class Tables:
         self.busy.append(not self.model.idle(slot, value))
         self.head.append(head)
         self.rest.append(rest)
+        self.popped.append(self.key.array[number] ^ self.key.array[rest] if rest >= 0 else 0)
+        self.suspect.append(any(self._may_breach(check, value) for check in self._single[slot]))
         self._arrays = None
         return number
+
+    def _may_breach(self, check: int, value: Value) -> bool:
+        try:
+            return self.questions[check][1]((value,)) is not None
+        except Exception:  # the value may never be met in a state; where it is, the check is asked again
+            return True
 
     def _word(self, slot: Slot, word: Word) -> int:
         number = self._word_numbers.get((slot, word))
@@ -128,11 +144,11 @@ class Tables:
     def put(self, node: int, value: int, answer: int) -> int:
         """Store an answer."""
         if 2 * len(self._known) >= len(self._asked):
-            asked, answers = np.zeros(4 * len(self._asked), np.int64), np.zeros(4 * len(self._asked), np.int32)
-            rehash(self._asked, self._answer, asked, answers, _shift(asked))
-            self._asked, self._answer, self._arrays = asked, answers, None
+            asked = np.zeros((4 * len(self._asked), 2), np.int64)
+            rehash(self._asked, asked, _shift(asked))
+            self._asked, self._arrays = asked, None
         self._known[node, value] = answer
-        store_answer(self._asked, self._answer, _shift(self._asked), node, value, answer)
+        store_answer(self._asked, _shift(self._asked), node, value, answer)
         return answer
 
     def _walk(self, node: int, values: Sequence[int]) -> int:
@@ -148,6 +164,8 @@ class Tables:
         fixed = step.selector is None or step.select is None
         self.selector.append(-1 if fixed else step.selector)
         self.chosen.append(self._move(index, step.fixed) if fixed else self.node())
+        self.guard.append(-1)
+        self.barred.append(self.node())
         self.silent.append(step.only_when_quiescent)
         self.owed.append(step.kind is Kind.PROTOCOL)
 
@@ -161,7 +179,7 @@ class Tables:
             self.takes.append(-1 if footprint.takes is None else footprint.takes)
             self.reads.append(self.read.extend(footprint.reads))
             self.start.append(0)
-            self.start.array[number] = self.node() if footprint.takes is not None or footprint.reads else self._try(number, None, ())
+            self.start.array[number] = self.node() if footprint.takes is not None or footprint.reads else self._try(number, None, (), index, ())
             self._arrays = None
         return number
 
@@ -173,8 +191,9 @@ class Tables:
         for value, number in list(self.numbers[slot].items()):
             assert isinstance(value, tuple)
             if value:
-                self.rest.array[number] = self.number(slot, value[1:])
+                rest = self.rest.array[number] = self.number(slot, value[1:])
                 self.head.array[number] = self._word(slot, value[0])
+                self.popped.array[number] = self.key.array[number] ^ self.key.array[rest]
 
     def learn_step(self, row: Numbers, index: int) -> None:
         """Store all that is needed to fire a step in a row."""
@@ -198,7 +217,7 @@ class Tables:
             node = self._walk(node, path[:-1])
             known = self._known.get((node, path[-1]))
             values = tuple(self.values[row[slot]] for slot in footprint.reads)
-            reaction = self.put(node, path[-1], self._try(move, word, values)) if known is None else known
+            reaction = self.put(node, path[-1], self._try(move, word, values, index, row)) if known is None else known
         if reaction >= 0:
             self._learn_appends(row, reaction)
 
@@ -211,14 +230,20 @@ class Tables:
             return FAILED
         return DISABLED if isinstance(footprint, Disabled) else self._move(index, footprint)
 
-    def _try(self, move: int, word: Word | None, values: tuple[Value, ...]) -> int:
+    def _try(self, move: int, word: Word | None, values: tuple[Value, ...], index: int, row: Numbers) -> int:
         """React; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
         step, footprint = self.moves[move]
+        self.evaluated[index] += 1
         try:
             effect = step.react(word, values)
-            return DISABLED if isinstance(effect, Disabled) else self._add_reaction(step, footprint, values, effect)
+            if not isinstance(effect, Disabled):
+                return self._add_reaction(step, footprint, values, effect)
         except Exception:
             return FAILED
+        if effect.slot is not None and self.guard.array[index] in (-1, effect.slot):
+            self.guard.array[index] = effect.slot
+            self.put(int(self.barred.array[index]), row[effect.slot], DISABLED)
+        return DISABLED
 
     def _add_reaction(self, step: Step, footprint: Footprint, before: tuple[Value, ...], effect: Effect) -> int:
         """Values that stay are left out, except where the slot is also taken from: there they undo the taking.
@@ -237,10 +262,26 @@ class Tables:
                 appends[slot] = (*appends.get(slot, ()), words)
         changes = self.change.extend([(slot, self.number(slot, value)) for slot, value in changed.items()])
         appended = self.appended.extend([(slot, self._append_node(slot, words)) for slot, words in appends.items()])
-        touched = {footprint.takes, *changed, *appends}
-        checks = self.check.extend([check for check in self.asked_of[Scope.EVERY_STATE] if touched & set(self.questions[check][2])])
+        delta = np.zeros(2 if self.wide else 1, np.uint64)
+        for slot, value in changed.items():
+            was = self.number(slot, old[slot])
+            delta ^= self.key.array[self.rest.array[was] if slot == footprint.takes else was] ^ self.key.array[self.number(slot, value)]
+        self.delta.append(delta)
         self._arrays = None
+        checks = self._touched_checks({footprint.takes, *changed, *appends})
         return self.reactions.append((-1 if footprint.takes is None else footprint.takes, *changes, *appended, *checks))
+
+    def _touched_checks(self, touched: set[Slot | None]) -> tuple[int, int, int]:
+        """What to ask in every state that has new values in these slots: checks of several slots, then those of single ones."""
+        asked = [check for check in self.asked_of[Scope.EVERY_STATE] if touched & set(self.questions[check][2])]
+        first, middle = self.check.extend([check for check in asked if len(self.questions[check][2]) > 1])
+        return first, middle, self.check.extend([check for check in asked if len(self.questions[check][2]) == 1])[1]
+
+    def add_origin(self) -> int:
+        """The reaction of which initial states come: it changes nothing, and everything is asked."""
+        self.delta.append(0)
+        self._arrays = None
+        return self.reactions.append((-1, 0, 0, 0, 0, *self._touched_checks(set(range(len(self.numbers))))))
 
     def _append_node(self, slot: Slot, batches: Batches) -> int:
         node = self._append_nodes.get((slot, batches))
@@ -250,7 +291,7 @@ class Tables:
         return node
 
     def _learn_appends(self, row: Numbers, reaction: int) -> None:
-        taken, _, _, lo, hi, _, _ = self.reactions.array[reaction].tolist()
+        taken, _, _, lo, hi, *_ = self.reactions.array[reaction].tolist()
         for slot, node in self.appended.array[lo:hi].tolist():
             was = row[slot] if slot != taken else int(self.rest.array[row[slot]])
             if (node, was) not in self._known:
@@ -293,10 +334,10 @@ class Tables:
         """The tables as they are now; valid until something is learnt."""
         if self._arrays is None:
             self._arrays = Arrays(
-                self.key.array, self.busy.array, self.head.array, self.rest.array, self._asked, self._answer, _shift(self._asked),
-                self.selector.array[: self.selector.length], self.chosen.array, self.silent.array, self.owed.array,
-                self.takes.array, self.start.array, self.reads.array, self.read.array,
-                self.reactions.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
+                self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
+                self._asked, _shift(self._asked), self.selector.array[: self.selector.length], self.chosen.array, self.guard.array, self.barred.array,
+                self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
+                self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
             )  # fmt: skip
         return self._arrays
 

@@ -262,14 +262,14 @@ def test_json_goes_through_a_link_and_into_a_pipe(tmp_path):
 
 
 def test_an_interrupt_stops_all_and_leaves_what_was_found(tmp_path):
-    called = [sys.executable, "-m", "roamcheck", "check", "peers-d", "client-migration", "--json", "-"]
+    called = [sys.executable, "-m", "roamcheck", "check", "peers-f", "client-migration", "--json", "-"]
     ran = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     time.sleep(2)
     ran.send_signal(signal.SIGINT)
     out, err = ran.communicate(timeout=60)
     assert ran.returncode == 130, err
     (record,) = map(json.loads, out.splitlines())
-    assert (record["scenario"], record["complete"]) == ("peers-d", False)
+    assert (record["scenario"], record["complete"]) == ("peers-f", False)
     assert record["properties"]["well-formed"]["verdict"] == "holds-within"
 
 

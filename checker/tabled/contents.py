@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from hashlib import blake2b
 
 from roamcheck.model.interface import Value
@@ -46,12 +47,19 @@ def _parts(value: object) -> Iterator[bytes]:
             yield b"S%d:" % len(value)
             yield from sorted(b"".join(_parts(part)) for part in value)
         case _ if is_dataclass(value) and not isinstance(value, type):
-            compared = [f.name for f in fields(value) if f.compare]
-            yield _text(b"d", type(value).__qualname__) + b"%d:" % len(compared)
+            mark, compared = _form(type(value))
+            yield mark
             for name in compared:
                 yield from _parts(getattr(value, name))
         case _:
             raise Unkeyed(f"a {type(value).__name__} has no key; use None, numbers, strings, bytes, tuples, frozensets, enums and frozen dataclasses")
+
+
+@cache
+def _form(kind: type) -> tuple[bytes, tuple[str, ...]]:
+    """How values of a dataclass begin, and the fields that make them equal."""
+    compared = tuple(f.name for f in fields(kind) if f.compare)
+    return _text(b"d", kind.__qualname__) + b"%d:" % len(compared), compared
 
 
 def _text(mark: bytes, text: str) -> bytes:

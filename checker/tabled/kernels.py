@@ -239,8 +239,14 @@ def insert(keys: U64, numbers: U32, prints: U64, order: U32, lo: int, hi: int, b
 
     A state's number goes to `target`; a new one is `base` + the candidate that it was first seen at.  Answers how many are new.
     """
-    room, wide, added = keys.shape[0], keys.shape[1] > 1, 0
+    room, wide, added, ahead, touched = keys.shape[0], keys.shape[1] > 1, 0, lo, np.uint64(0)
     for i in range(lo, hi):
+        if i == ahead:  # ask for the memory of the next few at once, not for one after the other
+            ahead = min(i + 32, hi)
+            for k in range(i, ahead):
+                touched ^= keys[home(max(prints[order[k], 0], np.uint64(1)), room), 0]
+            if touched == 1:
+                added += 0
         j = order[i]
         x = max(prints[j, 0], np.uint64(1))  # 0 marks a free place
         at = home(x, room)

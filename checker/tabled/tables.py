@@ -78,6 +78,7 @@ class Tables:
         self.taken_from: set[Slot] = set()
         self._arrays: Arrays | None = None
         self.asked_of = {scope: self._ask_of(scope) for scope in Scope}
+        self._checks_of: dict[frozenset[Slot | None], tuple[int, int, int]] = {}  # by what is touched
         self._single: list[list[int]] = [[] for _ in slots]  # by slot: the checks of every state that look at it alone
         for check in self.asked_of[Scope.EVERY_STATE]:
             if len(self.questions[check][2]) == 1:
@@ -268,11 +269,16 @@ class Tables:
             delta ^= self.key.array[self.rest.array[was] if slot == footprint.takes else was] ^ self.key.array[self.number(slot, value)]
         self.delta.append(delta)
         self._arrays = None
-        checks = self._touched_checks({footprint.takes, *changed, *appends})
+        checks = self._touched_checks(frozenset((footprint.takes, *changed, *appends)))
         return self.reactions.append((-1 if footprint.takes is None else footprint.takes, *changes, *appended, *checks))
 
-    def _touched_checks(self, touched: set[Slot | None]) -> tuple[int, int, int]:
+    def _touched_checks(self, touched: frozenset[Slot | None]) -> tuple[int, int, int]:
         """What to ask in every state that has new values in these slots: checks of several slots, then those of single ones."""
+        if touched not in self._checks_of:
+            self._checks_of[touched] = self._add_touched(touched)
+        return self._checks_of[touched]
+
+    def _add_touched(self, touched: frozenset[Slot | None]) -> tuple[int, int, int]:
         asked = [check for check in self.asked_of[Scope.EVERY_STATE] if touched & set(self.questions[check][2])]
         first, middle = self.check.extend([check for check in asked if len(self.questions[check][2]) > 1])
         return first, middle, self.check.extend([check for check in asked if len(self.questions[check][2]) == 1])[1]
@@ -281,7 +287,7 @@ class Tables:
         """The reaction of which initial states come: it changes nothing, and everything is asked."""
         self.delta.append(0)
         self._arrays = None
-        return self.reactions.append((-1, 0, 0, 0, 0, *self._touched_checks(set(range(len(self.numbers))))))
+        return self.reactions.append((-1, 0, 0, 0, 0, *self._touched_checks(frozenset(range(len(self.numbers))))))
 
     def _append_node(self, slot: Slot, batches: Batches) -> int:
         node = self._append_nodes.get((slot, batches))

@@ -58,7 +58,7 @@ class Arrays(NamedTuple):
     delta: Any  # [reaction, word] U64: what the changes do to a fingerprint
     change: Any  # [n, 2] I32: slot, value
     append: Any  # [n, 2] I32: slot, node at which its value is looked up
-    check: Any  # I32: numbers of checks
+    check: Any  # [n, 3] I32: number of a check, the node at which its look-up goes on, and its first slot that is still to be looked at
     checks: Any  # [check, 4] I32: node, range of slots, property
     looks: Any  # I32: slots that checks look at
 
@@ -234,51 +234,59 @@ def home(print_: np.uint64, room: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def insert(keys: U64, numbers: U32, prints: U64, order: U32, lo: int, hi: int, base: int, target: U32, place: U32, fresh: U8) -> int:
-    """Look up the candidates order[lo…hi-1] in a part of the visited set, and add those that are new.
+def insert(
+    all_keys: Any, all_numbers: Any, prints: U64, order: U32, bounds: I64, share: int, shares: int, base: int,
+    target: U32, place: U32, fresh: U8, added: I64,
+) -> None:  # fmt: skip
+    """Look the candidates up in every `shares`-th part of the visited set from `share` on, and add those that are new.
 
-    A state's number goes to `target`; a new one is `base` + the candidate that it was first seen at.  Answers how many are new.
+    Part p has the candidates order[bounds[p]…bounds[p + 1]-1].  A state's number goes to `target`; a new one is `base` + the candidate that it was
+    first seen at.  `added` counts the new ones by part.
     """
-    room, wide, added, ahead, touched = keys.shape[0], keys.shape[1] > 1, 0, lo, np.uint64(0)
-    for i in range(lo, hi):
-        if i == ahead:  # ask for the memory of the next few at once, not for one after the other
-            ahead = min(i + 32, hi)
-            for k in range(i, ahead):
-                touched ^= keys[home(max(prints[order[k], 0], np.uint64(1)), room), 0]
-            if touched == 1:
-                added += 0
-        j = order[i]
-        x = max(prints[j, 0], np.uint64(1))  # 0 marks a free place
-        at = home(x, room)
-        while True:
-            found = keys[at, 0]
-            if found == x and (not wide or keys[at, 1] == prints[j, 1]):
-                target[j] = numbers[at]
-                fresh[j] = 0
-                break
-            if found == 0:
-                keys[at, 0] = x
-                if wide:
-                    keys[at, 1] = prints[j, 1]
-                numbers[at] = base + j
-                target[j] = base + j
-                place[j] = at
-                fresh[j] = 1
-                added += 1
-                break
-            at += 1
-            if at == room:
-                at = 0
-    return added
+    wide = prints.shape[1] > 1
+    for part in range(share, len(all_keys), shares):
+        keys, numbers, lo, hi = all_keys[part], all_numbers[part], bounds[part], bounds[part + 1]
+        room, ahead, touched = keys.shape[0], lo, np.uint64(0)
+        for i in range(lo, hi):
+            if i == ahead:  # ask for the memory of the next few at once, not for one after the other
+                ahead = min(i + 32, hi)
+                for k in range(i, ahead):
+                    touched ^= keys[home(max(prints[order[k], 0], np.uint64(1)), room), 0]
+            j = order[i]
+            x = max(prints[j, 0], np.uint64(1))  # 0 marks a free place
+            at = home(x, room)
+            while True:
+                found = keys[at, 0]
+                if found == x and (not wide or keys[at, 1] == prints[j, 1]):
+                    target[j] = numbers[at]
+                    fresh[j] = 0
+                    break
+                if found == 0:
+                    keys[at, 0] = x
+                    if wide:
+                        keys[at, 1] = prints[j, 1]
+                    numbers[at] = base + j
+                    target[j] = base + j
+                    place[j] = at
+                    fresh[j] = 1
+                    added[part] += 1
+                    break
+                at += 1
+                if at == room:
+                    at = 0
+        if touched == 1:  # so that the loads above are not optimised away
+            added[part] += 0
 
 
 @njit(cache=True, nogil=True)
-def renumber(numbers: U32, order: U32, lo: int, hi: int, place: U32, fresh: U8, final: U32) -> None:
-    """Give the new states of a part their numbers."""
-    for i in range(lo, hi):
-        j = order[i]
-        if fresh[j]:
-            numbers[place[j]] = final[j]
+def renumber(all_numbers: Any, order: U32, bounds: I64, share: int, shares: int, place: U32, fresh: U8, final: U32) -> None:
+    """Give the new states of some parts their numbers."""
+    for part in range(share, len(all_numbers), shares):
+        numbers = all_numbers[part]
+        for i in range(bounds[part], bounds[part + 1]):
+            j = order[i]
+            if fresh[j]:
+                numbers[place[j]] = final[j]
 
 
 @njit(cache=True, nogil=True)
@@ -390,17 +398,16 @@ def judge(
         k = first
         while k < last:
             if k < local:
-                number = np.int64(check[k])
-            elif k == turn:
-                number = np.int64(spent)
-            elif turn >= 0 and k > turn:
-                number = np.int64(quiet[k - local - 1])
+                number, node, begin = np.int64(check[k, 0]), np.int64(check[k, 1]), np.int64(check[k, 2])
             else:
-                number = np.int64(quiet[k - local])
+                number = np.int64(spent)
+                if k != turn:
+                    number = np.int64(quiet[k - local - (turn >= 0 and k > turn)])
+                node, begin = np.int64(checks[number, 0]), np.int64(checks[number, 1])
             of = np.int64(checks[number, 3])
             if k == turn or (active[of] and breach[of, 0] < 0):
-                node, key = np.int64(checks[number, 0]), np.int64(0)
-                for m in range(checks[number, 1], checks[number, 2]):
+                key = np.int64(0)
+                for m in range(begin, checks[number, 2]):
                     value = np.int64(rows[i, looks[m]])
                     key = (node << THIRTY_TWO) | value
                     node = look(asked, shift, node, value)
@@ -416,3 +423,59 @@ def judge(
                         breach[of, 1] = number
             k += 1
     return lost
+
+
+@njit(cache=True, nogil=True)
+def mark_loops(out: Any, edges: Any, loops: Any) -> None:
+    """The states that lead to themselves."""
+    for i in range(loops.shape[0]):
+        for e in range(out[i], out[i + 1]):
+            if edges[e] == i:
+                loops[i] = 1
+
+
+@njit(cache=True, nogil=True)
+def strike_sinks(out: Any, edges: Any, alive: Any) -> int:
+    """Strike off the states that lead to no other that is left, the last found first; how many are left."""
+    left = 0
+    for i in range(alive.shape[0] - 1, -1, -1):
+        if alive[i]:
+            alive[i] = 0
+            for e in range(out[i], out[i + 1]):
+                if edges[e] != i and alive[edges[e]]:
+                    alive[i] = 1
+                    left += 1
+                    break
+    return left
+
+
+@njit(cache=True, nogil=True)
+def strike_sources(out: Any, edges: Any, alive: Any) -> int:
+    """Strike off the states that no other that is left leads to, and what only they lead to; how many are left."""
+    n = alive.shape[0]
+    incoming, stack, left = np.zeros(n, np.uint32), np.empty(n, np.uint32), 0
+    for i in range(n):
+        if alive[i]:
+            for e in range(out[i], out[i + 1]):
+                if edges[e] != i and alive[edges[e]]:
+                    incoming[edges[e]] += 1
+    top = 0
+    for i in range(n):
+        if alive[i] and incoming[i] == 0:
+            stack[top] = i
+            top += 1
+    while top:
+        top -= 1
+        i = np.int64(stack[top])
+        alive[i] = 0
+        for e in range(out[i], out[i + 1]):
+            j = np.int64(edges[e])
+            if j != i and alive[j]:
+                incoming[j] -= 1
+                if incoming[j] == 0:
+                    stack[top] = j
+                    top += 1
+    for i in range(n):
+        if alive[i]:
+            left += 1
+    return left

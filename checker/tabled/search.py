@@ -22,7 +22,7 @@ from . import kernels
 from .store import PART_SHIFT, PARTS, Log, Part
 from .tables import Tables
 
-BATCH = 1 << 14  # rows for each worker
+BATCH = 1 << 15  # rows for each worker
 FEW = 1 << 10  # rows that are not worth a second thread
 OFTEN = 0.1  # seconds between two reports of progress
 MISSES = 1 << 12
@@ -233,28 +233,21 @@ class Search:
         c, counts = self.candidates, np.zeros((len(spans), PARTS), np.int64)
         self.each(kernels.count_parts, [(c.prints, lo, hi, PART_SHIFT, counts[w]) for w, (lo, hi) in enumerate(spans)])
         starts = (np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(PARTS, len(spans)).T.copy()
-        bounds = [*starts[0].tolist(), total]
+        bounds = np.array([*starts[0].tolist(), total])
         self.each(kernels.sort_parts, [(c.prints, lo, hi, PART_SHIFT, starts[w], c.order) for w, (lo, hi) in enumerate(spans)])
-        used = [p for p in range(PARTS) if bounds[p] < bounds[p + 1]]
-        shares = [used[w :: len(spans)] for w in range(len(spans))]
-
-        def add(share: list[int]) -> None:
-            for p in share:
-                part = self.parts[p]
-                part.reserve(bounds[p + 1] - bounds[p])
-                part.count += kernels.insert(
-                    part.keys, part.numbers, c.prints, c.order, bounds[p], bounds[p + 1], self.states, c.target, c.place, c.fresh
-                )
-
-        def number(share: list[int]) -> None:
-            for p in share:
-                kernels.renumber(self.parts[p].numbers, c.order, bounds[p], bounds[p + 1], c.place, c.fresh, c.final)
-
-        self.each(add, [(share,) for share in shares])
+        for part, more in zip(self.parts, np.diff(bounds).tolist(), strict=True):
+            part.reserve(more)
+        keys, numbers = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts)
+        added, shares = np.zeros(PARTS, np.int64), range(len(spans))
+        self.each(kernels.insert, [
+            (keys, numbers, c.prints, c.order, bounds, share, len(shares), self.states, c.target, c.place, c.fresh, added) for share in shares
+        ])  # fmt: skip
         fresh = 0
         for lo, hi in spans:
             fresh = kernels.number_new(c.fresh, lo, hi, self.states, fresh, c.final, c.new)
-        self.each(number, [(share,) for share in shares])
+        self.each(kernels.renumber, [(numbers, c.order, bounds, share, len(shares), c.place, c.fresh, c.final) for share in shares])
+        for part, more in zip(self.parts, added.tolist(), strict=True):
+            part.count += more
         return fresh
 
     def materialise(self, batch: Chunk, fresh: int) -> tuple[Any, Any, Any, Any, Any, Any, int]:

@@ -70,7 +70,7 @@ class Tables:
         self._move_numbers: dict[tuple[int, Footprint], int] = {}
         self.reactions, self.change = Column(np.int32, 8), Column(np.int32, 2)
         self.delta = Column(np.uint64, 2 if wide else 1)
-        self.appended, self.check = Column(np.int32, 2), Column(np.int32)
+        self.appended, self.check = Column(np.int32, 2), Column(np.int32, 3)
         self._append_nodes: dict[tuple[Slot, Batches], int] = {}
         self._appended_at: dict[int, tuple[Slot, Batches]] = {}  # by node
         self.checks, self.looks = Column(np.int32, 4), Column(np.int32)
@@ -78,9 +78,11 @@ class Tables:
         self.taken_from: set[Slot] = set()
         self._arrays: Arrays | None = None
         self.asked_of = {scope: self._ask_of(scope) for scope in Scope}
-        self._checks_of: dict[frozenset[Slot | None], tuple[int, int, int]] = {}  # by what is touched
-        self._single: list[list[int]] = [[] for _ in slots]  # by slot: the checks of every state that look at it alone
+        self._asked_at: dict[Slot | None, list[int]] = {}  # by slot: the checks of every state that look at it
+        self._single: list[list[int]] = [[] for _ in slots]  # those that look at it alone
         for check in self.asked_of[Scope.EVERY_STATE]:
+            for slot in self.questions[check][2]:
+                self._asked_at.setdefault(slot, []).append(check)
             if len(self.questions[check][2]) == 1:
                 self._single[self.questions[check][2][0]].append(check)
         self.spent = self._add_check(-1, model.budget, lambda values: model.spent(values) or None)
@@ -269,25 +271,30 @@ class Tables:
             delta ^= self.key.array[self.rest.array[was] if slot == footprint.takes else was] ^ self.key.array[self.number(slot, value)]
         self.delta.append(delta)
         self._arrays = None
-        checks = self._touched_checks(frozenset((footprint.takes, *changed, *appends)))
+        checks = self._add_touched({footprint.takes, *changed, *appends}, changed)
         return self.reactions.append((-1 if footprint.takes is None else footprint.takes, *changes, *appended, *checks))
 
-    def _touched_checks(self, touched: frozenset[Slot | None]) -> tuple[int, int, int]:
-        """What to ask in every state that has new values in these slots: checks of several slots, then those of single ones."""
-        if touched not in self._checks_of:
-            self._checks_of[touched] = self._add_touched(touched)
-        return self._checks_of[touched]
+    def _add_touched(self, touched: set[Slot | None], changed: dict[Slot, Value]) -> tuple[int, int, int]:
+        """What to ask in every state that has new values in these slots: checks of several slots, then those of single ones.
 
-    def _add_touched(self, touched: frozenset[Slot | None]) -> tuple[int, int, int]:
-        asked = [check for check in self.asked_of[Scope.EVERY_STATE] if touched & set(self.questions[check][2])]
-        first, middle = self.check.extend([check for check in asked if len(self.questions[check][2]) > 1])
-        return first, middle, self.check.extend([check for check in asked if len(self.questions[check][2]) == 1])[1]
+        Where the first slot that a check looks at has a value that is known here, its look-up starts behind it.
+        """
+        several: list[tuple[int, int, int]] = []
+        single: list[tuple[int, int, int]] = []
+        for check in sorted(set().union(*(self._asked_at.get(slot, ()) for slot in touched))):
+            slots = self.questions[check][2]
+            node, lo, _, _ = self.checks.array[check].tolist()
+            if len(slots) > 1 and slots[0] in changed:
+                node, lo = self._walk(node, [self.number(slots[0], changed[slots[0]])]), lo + 1
+            (several if len(slots) > 1 else single).append((check, node, lo))
+        first, middle = self.check.extend(several)
+        return first, middle, self.check.extend(single)[1]
 
     def add_origin(self) -> int:
         """The reaction of which initial states come: it changes nothing, and everything is asked."""
         self.delta.append(0)
         self._arrays = None
-        return self.reactions.append((-1, 0, 0, 0, 0, *self._touched_checks(frozenset(range(len(self.numbers))))))
+        return self.reactions.append((-1, 0, 0, 0, 0, *self._add_touched(set(range(len(self.numbers))), {})))
 
     def _append_node(self, slot: Slot, batches: Batches) -> int:
         node = self._append_nodes.get((slot, batches))

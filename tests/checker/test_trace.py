@@ -132,7 +132,7 @@ from roamcheck.checker.question import question
 from roamcheck.checker.trace import dumps
 for name in sys.argv[1:]:
     for protocol in ("mft-pubsub", "modular"):
-        for trace in answer(question(load_scenario(name), protocol=protocol)).traces.values():
+        for trace in answer(question(load_scenario(name), protocol=protocol), engine="reference").traces.values():
             sys.stdout.buffer.write(dumps(trace).encode())
 """
 

@@ -23,7 +23,7 @@ from .world import Budget, Words, World, converse, lose_link, receive
 def environment_steps(w: World) -> Iterator[Step]:
     """The scenario's moves in their order, then the free ones."""
     for move in w.scenario.moves:
-        yield replace(scenario_step(w, move), only_when_quiescent=move.when == "quiescent")
+        yield replace(guarded(w, scenario_step(w, move), due(w, move)), only_when_quiescent=move.when == "quiescent")
     yield from free_steps(w)
 
 
@@ -48,6 +48,16 @@ def costs(w: World, name: str) -> Claim:
         return budget.spend(name) if budget.remaining(name) else Disabled(f"free {name} remain", w.budget, for_good=True)
 
     return claim
+
+
+def guarded(w: World, step: Step, claim: Claim) -> Step:
+    """The step, with its claim as a guard of its own."""
+
+    def refuse(budget: Value) -> Disabled | None:
+        claimed = claim(cast(Budget, budget))
+        return claimed if isinstance(claimed, Disabled) else None
+
+    return replace(step, guard=(w.budget, refuse))
 
 
 def scenario_step(w: World, move: Move) -> Step:
@@ -81,26 +91,26 @@ def free_steps(w: World) -> Iterator[Step]:
         reserved = {move.event for move in w.scenario.moves}
         for event in w.scenario.events:
             if event.name not in reserved:
-                yield publish(w, EventId(event.name), costs(w, "publish"), ())
+                yield guarded(w, publish(w, EventId(event.name), costs(w, "publish"), ()), costs(w, "publish"))
     if free.client_moves:
         for s in w.subscriber:
-            yield detach(w, s, costs(w, "client-moves"), (), roams=True)
+            yield guarded(w, detach(w, s, costs(w, "client-moves"), (), roams=True), costs(w, "client-moves"))
             for b in w.broker:
-                yield attach(w, s, b, returns_from_roaming(w, s), ())
+                yield guarded(w, attach(w, s, b, returns_from_roaming(w, s), ()), returns_from_roaming(w, s))
     if free.link_failures:
         for u, v in combinations(w.broker, 2):
             if v in w.linkable[u]:
-                yield link_down(w, u, v, costs(w, "link-failures"), ())
+                yield guarded(w, link_down(w, u, v, costs(w, "link-failures"), ()), costs(w, "link-failures"))
     if free.broker_moves:
         for b, to in permutations(w.broker, 2):
-            yield migrate(w, b, to, costs(w, "broker-moves"), ())
+            yield guarded(w, migrate(w, b, to, costs(w, "broker-moves"), ()), costs(w, "broker-moves"))
     if free.merges:
         for b, to in permutations(w.broker, 2):
-            yield merge(w, b, to, costs(w, "merges"), ())
+            yield guarded(w, merge(w, b, to, costs(w, "merges"), ()), costs(w, "merges"))
     for name, volatile in (("crashes", False), ("volatile-crashes", True)):
         if free.crashes if name == "crashes" else free.volatile_crashes:
             for b in w.broker:
-                yield crash(w, b, volatile, costs(w, name), ())
+                yield guarded(w, crash(w, b, volatile, costs(w, name), ()), costs(w, name))
 
 
 def returns_from_roaming(w: World, s: SubscriberId) -> Claim:

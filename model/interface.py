@@ -106,6 +106,9 @@ class Step:
     `react(head, values)` is pure: equal arguments, equal answer.  `head` is the first element of the slot `takes` (None
     without one), `values` are those of `reads`.  Most steps have one footprint for good.  Where it depends on one slot
     (links that come and go), `selector` names the slot and `select` maps its value to the footprint or to the guard that fails.
+
+    `guard` repeats a part of the step's own guards that one slot decides: what it refuses, `react` or `select` refuse too, whatever the other
+    slots hold.  Engines ask it first.
     """
 
     action: str  # "deliver", "migrate", …
@@ -118,6 +121,7 @@ class Step:
     serves: Slot | None = None  # fairness class: the slot that this step empties in the end
     only_when_quiescent: bool = False
     within: Footprint | None = None  # no footprint that is selected ever goes beyond it; None: nothing is promised
+    guard: tuple[Slot, Callable[[Value], Disabled | None]] | None = field(default=None, compare=False, repr=False)
 
     def footprint(self, state: State) -> Footprint | Disabled:
         """The slots that this step touches in `state`."""
@@ -135,6 +139,8 @@ class Predicate:
 
     reads: tuple[Slot, ...]
     check: Callable[[tuple[Value, ...]], Breach | None] = field(compare=False, repr=False)
+    wordwise: bool = False  # of one slot that holds a sequence: breached if, and only if, one of its words is
+    blind: tuple[Slot, ...] = ()  # of `reads`: words appended there never change the answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,5 +127,7 @@ def lose(w: World, way: Way) -> Step:
 
     reads = (w.budget, w.broker[BrokerId(u)]) if learns else (w.budget,)
     appends = tuple(sorted({*w.outgoing(BrokerId(u)), *w.pending_returns(way)})) if learns else ()
-    return Step("lose", (("from", u), ("to", v)), Kind.LOSS, react, Footprint(w.channel[way], reads, appends))
+    none_left = Disabled("the radio may lose another message", w.budget, for_good=True)
+    guard = (w.budget, lambda budget: None if cast(Budget, budget).remaining("losses") else none_left)
+    return Step("lose", (("from", u), ("to", v)), Kind.LOSS, react, Footprint(w.channel[way], reads, appends), guard=guard)
 

@@ -45,14 +45,14 @@ def predicates(w: World, name: str) -> Iterator[Predicate]:
             for slot in w.broker.values():
                 yield Predicate((slot,), partial(_broker_well_formed, w, universe))
             for slot in (*w.channel.values(), *w.returned.values()):
-                yield Predicate((slot,), partial(_channel_well_formed, w, universe))
+                yield Predicate((slot,), partial(_channel_well_formed, w, universe), wordwise=True)
         case "one-next-hop":
             for slot in w.broker.values():
                 yield Predicate((slot,), lambda values: p.one_next_hop(cast(Broker, values[0])))
         case "timestamp-bound":
             for broker in w.broker.values():
                 for subscriber in w.subscriber.values():
-                    yield Predicate((broker, subscriber), lambda values: p.timestamp_bound(cast(Broker, values[0]), cast(Subscriber, values[1])))
+                    yield Predicate((broker, subscriber), _timestamp_bound, blind=(subscriber,))  # ghosts bear no timestamps
         case "no-duplicate":
             for slot in w.subscriber.values():
                 yield Predicate((slot,), lambda values: p.no_duplicate(cast(Subscriber, values[0])))
@@ -85,6 +85,10 @@ def universe_of(w: World) -> p.Universe:
 
 def _publishers(values: tuple[Value, ...]) -> tuple[Publisher, ...]:
     return cast(tuple[Publisher, ...], values)
+
+
+def _timestamp_bound(values: tuple[Value, ...]) -> Breach | None:
+    return p.timestamp_bound(cast(Broker, values[0]), cast(Subscriber, values[1]))
 
 
 def _broker_well_formed(w: World, universe: p.Universe, values: tuple[Value, ...]) -> Breach | None:

@@ -26,8 +26,12 @@ U8 = NDArray[np.uint8]
 MISS = -1
 DISABLED = -2
 FAILED = -3
+GONE = -4  # disabled, here and in every later state
 
 # Columns of `reactions`.
+# Why a step is disabled: nothing was put into its channel, no footprint is selected, its guard refuses, or another reason.
+EMPTY, UNSELECTED, REFUSED, OTHER, NEVER = 0, 1, 2, 3, 4
+REASONS = 5
 TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to; checks are two ranges, one after the other
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 THIRTY_TWO = np.int64(32)
@@ -46,8 +50,8 @@ class Arrays(NamedTuple):
     shift: Any  # 64 - log2(places)
     selector: Any  # [step] I32: the slot that selects the footprint, or -1
     chosen: Any  # [step] I32: the node at which its value is looked up, or the move
-    guard: Any  # [step] I32: the slot that has been to blame alone where the step was disabled, or -1
-    barred: Any  # [step] I32: the node at which its value is looked up: DISABLED if it is to blame
+    guard: Any  # [step] I32: the slot that the step's guard looks at, or -1
+    barred: Any  # [step] I32: the node at which its value is looked up
     silent: Any  # [step] U8: waits for silence
     owed: Any  # [step] U8: is a protocol step
     takes: Any  # [move] I32: the channel it takes from, or -1
@@ -61,6 +65,16 @@ class Arrays(NamedTuple):
     check: Any  # [n, 3] I32: number of a check, the node at which its look-up goes on, and its first slot that is still to be looked at
     checks: Any  # [check, 4] I32: node, range of slots, property
     looks: Any  # I32: slots that checks look at
+
+
+class Stubborn(NamedTuple):
+    """What a partial order reduction knows of the steps; sets of steps are bit masks.  Without steps there is no reduction."""
+
+    conflicts: Any  # [step, word] U64: the steps that it conflicts with
+    enablers: Any  # [step, reason, word] U64: the steps that may enable it, given why it is disabled
+    settlers: Any  # [slot, word] U64: the steps that may leave the slot idle
+    serves: Any  # [step] I32: the slot that the step serves, or -1
+    protocol: Any  # [step] U8: is a protocol step
 
 
 @njit(cache=True, nogil=True)
@@ -117,14 +131,21 @@ def missing(seen: I64, misses: I64, count: int, row: int, step: int, key: int) -
 
 @njit(cache=True, nogil=True)
 def expand(
-    t: Arrays, rows: Any, prints: U64, busy: U16, lo: int, hi: int, base: int,
+    t: Arrays, p: Stubborn, full: U8, rows: Any, prints: U64, busy: U16, lo: int, hi: int, base: int,
     print_out: U64, row_out: U32, step_out: U16, reaction_out: I32, degree: U16, fired: I64, misses: I64, seen: I64,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Write a candidate for each step that is enabled in rows lo…hi-1, from place `base` on.
 
     Answers: the place after the last candidate, the first row for which there was no room (or hi), the number of misses, and row * steps + step
     of the first failed reaction (or -1).  With misses the candidates are not all there.
+
+    With a reduction, of a row that is not to be explored in full only the steps of a stubborn set are left; `full` tells which rows lost none.
     """
+    conflicts, enablers, settlers, serves, protocol, idle = p.conflicts, p.enablers, p.settlers, p.serves, p.protocol, t.busy
+    reduced, words = conflicts.shape[0] > 0, conflicts.shape[1]
+    why = np.zeros(t.selector.shape[0], np.int64)
+    enabled, chosen_set, best, done = np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    one = np.uint64(1)
     keys, heads, rests, popped, asked, shift = t.key, t.head, t.rest, t.popped, t.asked, t.shift
     selector, chosen, silent, owing, takes, start, reads, read = t.selector, t.chosen, t.silent, t.owed, t.takes, t.start, t.reads, t.read
     guard, barred, reactions, delta, append = t.guard, t.barred, t.reactions, t.delta, t.append
@@ -133,12 +154,23 @@ def expand(
     for r in range(lo, hi):
         if n + steps > room:
             return n, r, lost, failed
-        owed = 0
+        owed, start_of_row, lost_before = 0, n, lost
+        enabled[:] = 0
         for s in range(steps):
             if silent[s] and busy[r]:
+                why[s] = NEVER
                 continue
-            if guard[s] >= 0 and look(asked, shift, np.int64(barred[s]), np.int64(rows[r, guard[s]])) == DISABLED:
-                continue
+            if guard[s] >= 0:
+                value = np.int64(rows[r, guard[s]])
+                found = look(asked, shift, np.int64(barred[s]), value)
+                if found < 0:
+                    why[s] = NEVER if found == GONE else REFUSED
+                    if found == MISS:
+                        lost = missing(seen, misses, lost, r, s, (np.int64(barred[s]) << THIRTY_TWO) | value)
+                    elif found == FAILED and failed < 0:
+                        failed = np.int64(r) * steps + s
+                    continue
+            why[s] = UNSELECTED
             # The reaction, or DISABLED, FAILED, or MISS with the key that has no answer.
             key, reaction, move = np.int64(0), np.int64(DISABLED), np.int64(chosen[s])
             if selector[s] >= 0:
@@ -147,11 +179,13 @@ def expand(
                 move = look(asked, shift, move, value)
                 reaction = move
             if move >= 0:
+                why[s] = OTHER
                 taken = np.int64(takes[move])
                 reaction = np.int64(start[move])
                 if taken >= 0:
                     word = np.int64(heads[rows[r, taken]])
                     if word < 0:
+                        why[s] = EMPTY
                         continue
                     key = (reaction << THIRTY_TWO) | word
                     reaction = look(asked, shift, reaction, word)
@@ -166,6 +200,8 @@ def expand(
                     lost = missing(seen, misses, lost, r, s, key)
                 elif reaction == FAILED and failed < 0:
                     failed = np.int64(r) * steps + s
+                elif reaction == GONE:
+                    why[s] = NEVER
                 continue
             x, y = prints[r, 0], np.uint64(0)
             if wide:
@@ -204,10 +240,95 @@ def expand(
             step_out[n] = s
             reaction_out[n] = reaction
             n += 1
-            fired[s] += 1
-            owed += owing[s]
+            enabled[s >> 6] |= one << np.uint64(s & 63)
+        if reduced and not full[r] and busy[r] and lost == lost_before and n - start_of_row > 1:
+            # The stubborn set with the fewest enabled steps: one is grown from what may settle each busy slot that is served here.
+            fewest = n - start_of_row
+            for c in range(start_of_row, n):
+                s = np.int64(step_out[c])
+                slot = np.int64(reactions[reaction_out[c], TAKES])
+                if slot < 0:
+                    slot = np.int64(serves[s])
+                if not protocol[s] or slot < 0 or not idle[rows[r, slot]]:
+                    continue
+                for w in range(words):
+                    chosen_set[w] = settlers[slot, w]
+                    done[w] = 0
+                growing = True
+                while growing:
+                    growing = False
+                    for w in range(words):
+                        todo = chosen_set[w] & ~done[w]
+                        done[w] |= todo
+                        m = 64 * w
+                        while todo:
+                            if todo & one:
+                                growing = True
+                                is_on = enabled[w] >> np.uint64(m & 63) & one
+                                for v in range(words):
+                                    if is_on:
+                                        chosen_set[v] |= conflicts[m, v]
+                                    else:
+                                        chosen_set[v] |= enablers[m, why[m], v]
+                            todo >>= one
+                            m += 1
+                size = 0
+                for k in range(start_of_row, n):
+                    size += np.int64(chosen_set[step_out[k] >> 6] >> np.uint64(step_out[k] & 63) & one)
+                if size < fewest:
+                    fewest = size
+                    best[:] = chosen_set
+                    if size == 1:
+                        break
+            if fewest < n - start_of_row:
+                kept = start_of_row
+                for k in range(start_of_row, n):
+                    if best[step_out[k] >> 6] >> np.uint64(step_out[k] & 63) & one:
+                        print_out[kept] = print_out[k]
+                        row_out[kept], step_out[kept], reaction_out[kept] = row_out[k], step_out[k], reaction_out[k]
+                        kept += 1
+                n = kept
+            else:
+                full[r] = 1
+        else:
+            full[r] = 1
+        for k in range(start_of_row, n):
+            fired[step_out[k]] += 1
+            owed += owing[step_out[k]]
         degree[r] = owed
     return n, hi, lost, failed
+
+
+@njit(cache=True, nogil=True)
+def home(print_: np.uint64, room: int) -> int:
+    """Where to look first: the lower half of the fingerprint, spread over the room."""
+    return np.int64(((print_ & np.uint64(0xFFFFFFFF)) * np.uint64(room)) >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def find_closing(
+    all_keys: Any, all_numbers: Any, prints: U64, row: U32, lo: int, hi: int, part_shift: np.uint64, first: int, full: U8,
+) -> int:  # fmt: skip
+    """Mark, among the rows that were reduced, those with a candidate that leads to a state that was found no later; answers how many candidates do."""
+    closing, wide = 0, prints.shape[1] > 1
+    for j in range(lo, hi):
+        r = row[j]
+        if full[r] == 1:
+            continue
+        part = np.int64(prints[j, 0] >> part_shift)
+        keys, numbers = all_keys[part], all_numbers[part]
+        room, x = keys.shape[0], max(prints[j, 0], np.uint64(1))
+        at = home(x, room)
+        while keys[at, 0] != 0:
+            if keys[at, 0] == x and (not wide or keys[at, 1] == prints[j, 1]):
+                if np.int64(numbers[at]) <= first + r:
+                    full[r] = 2
+                    closing += 1
+                break
+            at += 1
+            if at == room:
+                at = 0
+    return closing
 
 
 @njit(cache=True, nogil=True)
@@ -225,12 +346,6 @@ def sort_parts(prints: U64, lo: int, hi: int, shift: np.uint64, at: I64, order: 
         part = np.int64(prints[j, 0] >> shift)
         order[at[part]] = j
         at[part] += 1
-
-
-@njit(cache=True, nogil=True)
-def home(print_: np.uint64, room: int) -> int:
-    """Where to look first: the lower half of the fingerprint, spread over the room."""
-    return np.int64(((print_ & np.uint64(0xFFFFFFFF)) * np.uint64(room)) >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True)

@@ -20,6 +20,7 @@ from roamcheck.model.interface import Disabled, Model, Scope, fire
 
 from . import kernels
 from .store import PART_SHIFT, PARTS, Log, Part
+from .stubborn import NO_REDUCTION, stubborn
 from .tables import Tables
 
 BATCH = 1 << 15  # rows for each worker
@@ -41,10 +42,11 @@ class Chunk:
     prints: Any  # [state, word] U64
     busy: Any  # [state] U16: how many slots are not idle
     first: int  # the number of the first state
+    reducible: bool = True  # not all that is enabled need be explored
 
     def part(self, lo: int, hi: int) -> Chunk:
         """The states lo…hi-1."""
-        return Chunk(self.rows[lo:hi], self.prints[lo:hi], self.busy[lo:hi], self.first + lo)
+        return Chunk(self.rows[lo:hi], self.prints[lo:hi], self.busy[lo:hi], self.first + lo, self.reducible)
 
     @property
     def nbytes(self) -> int:
@@ -66,11 +68,12 @@ class Candidates:
 class Search:
     """The graph as far as it is known."""
 
-    def __init__(self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int, wide: bool) -> None:
+    def __init__(self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int, wide: bool, reduce: bool = False) -> None:
         self.model, self.max_states, self.max_depth, self.first, self.workers = model, max_states or MOST_STATES, max_depth, first, workers
         self.began = monotonic()
         self.tables = Tables(model, wide)
         self.width = 2 if wide else 1
+        self.stubborn = stubborn(model) if reduce else NO_REDUCTION
         self.parts = [Part(self.width) for _ in range(PARTS)]
         self.parent, self.arrival = Log(np.uint32), Log(np.uint16)  # by state; the initial ones have no parent
         self.degree, self.edges = Log(np.uint16), Log(np.uint32)  # by state that was explored: its protocol steps; where they lead
@@ -192,6 +195,7 @@ class Search:
             self.candidates = Candidates(self.workers, room, self.width)
         degree = np.zeros(len(batch.rows), np.uint16)
         fired = np.zeros((len(ranges), steps), np.int64)
+        full = np.zeros(len(batch.rows), np.uint8) if batch.reducible else np.ones(len(batch.rows), np.uint8)
         spans: list[tuple[int, int]] = [(0, 0)] * len(ranges)
         failures = [-1] * len(ranges)
         todo = list(range(len(ranges)))
@@ -201,7 +205,7 @@ class Search:
                 fired[w] = 0
                 self.seen[w][:] = 0
             done = self.each(kernels.expand, [
-                (t, batch.rows, batch.prints, batch.busy, *ranges[w], w * c.room, c.prints[: (w + 1) * c.room], c.row, c.step, c.reaction, degree,
+                (t, self.stubborn, full, batch.rows, batch.prints, batch.busy, *ranges[w], w * c.room, c.prints[: (w + 1) * c.room], c.row, c.step, c.reaction, degree,
                  fired[w], self.misses[w], self.seen[w])
                 for w in todo
             ])  # fmt: skip
@@ -216,10 +220,19 @@ class Search:
                 self.candidates = Candidates(len(ranges), 2 * c.room + steps, self.width)
                 again = list(range(len(ranges)))
             todo = again
+            if not todo and batch.reducible:
+                todo = self.closing(batch, spans, full)
         if any(failed >= 0 for failed in failures):
             w = next(w for w, failed in enumerate(failures) if failed >= 0)
             return self.fail(batch, spans, w, *divmod(failures[w], steps)), None, None
         return spans, fired.sum(axis=0), degree
+
+    def closing(self, batch: Chunk, spans: list[tuple[int, int]], full: Any) -> list[int]:
+        """Mark the reduced rows that lead back, to be explored in full; the ranges that hold some."""
+        c, parts = self.candidates, self.parts
+        keys, numbers = tuple(part.keys for part in parts), tuple(part.numbers for part in parts)
+        counts = self.each(kernels.find_closing, [(keys, numbers, c.prints, c.row, lo, hi, PART_SHIFT, batch.first, full) for lo, hi in spans])
+        return [w for w, count in enumerate(counts) if count]
 
     def fail(self, batch: Chunk, spans: list[tuple[int, int]], w: int, row: int, step: int) -> list[tuple[int, int]]:
         """A reaction failed: what was enabled before it counts, and then the search ends."""
@@ -422,7 +435,7 @@ class Search:
     def chunk(self, rows: Any) -> Chunk:
         """Rows as they come, with no number of their own."""
         busy = self.tables.busy.array[rows].sum(axis=1, dtype=np.uint16)
-        return Chunk(rows, np.zeros((len(rows), self.width), np.uint64), busy, 0)
+        return Chunk(rows, np.zeros((len(rows), self.width), np.uint64), busy, 0, reducible=False)
 
     def out(self) -> Any:
         """By state: where its edges begin."""

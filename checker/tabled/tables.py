@@ -14,7 +14,7 @@ import numpy as np
 from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Scope, Slot, State, Step, Value, Word
 
 from .contents import keys
-from .kernels import DISABLED, FAILED, Arrays, rehash, store_answer
+from .kernels import DISABLED, FAILED, GONE, Arrays, rehash, store_answer
 
 Batches = tuple[tuple[Word, ...], ...]  # words appended one batch after the other
 Numbers = Sequence[int]  # a row: the number of each slot's value
@@ -167,7 +167,7 @@ class Tables:
         fixed = step.selector is None or step.select is None
         self.selector.append(-1 if fixed else step.selector)
         self.chosen.append(self._move(index, step.fixed) if fixed else self.node())
-        self.guard.append(-1)
+        self.guard.append(-1 if step.guard is None else step.guard[0])
         self.barred.append(self.node())
         self.silent.append(step.only_when_quiescent)
         self.owed.append(step.kind is Kind.PROTOCOL)
@@ -182,7 +182,7 @@ class Tables:
             self.takes.append(-1 if footprint.takes is None else footprint.takes)
             self.reads.append(self.read.extend(footprint.reads))
             self.start.append(0)
-            self.start.array[number] = self.node() if footprint.takes is not None or footprint.reads else self._try(number, None, (), index, ())
+            self.start.array[number] = self.node() if footprint.takes is not None or footprint.reads else self._try(number, None, (), index)
             self._arrays = None
         return number
 
@@ -201,6 +201,8 @@ class Tables:
     def learn_step(self, row: Numbers, index: int) -> None:
         """Store all that is needed to fire a step in a row."""
         step, move = self.model.steps[index], int(self.chosen.array[index])
+        if step.guard is not None and self._refused(index, step.guard, row) < 0:
+            return
         if step.selector is not None and step.select is not None:
             value, node = row[step.selector], move
             known = self._known.get((node, value))
@@ -220,9 +222,21 @@ class Tables:
             node = self._walk(node, path[:-1])
             known = self._known.get((node, path[-1]))
             values = tuple(self.values[row[slot]] for slot in footprint.reads)
-            reaction = self.put(node, path[-1], self._try(move, word, values, index, row)) if known is None else known
+            reaction = self.put(node, path[-1], self._try(move, word, values, index)) if known is None else known
         if reaction >= 0:
             self._learn_appends(row, reaction)
+
+    def _refused(self, index: int, guard: tuple[Slot, Callable[[Value], Disabled | None]], row: Numbers) -> int:
+        """DISABLED or GONE where the guard refuses."""
+        node, value = int(self.barred.array[index]), row[guard[0]]
+        known = self._known.get((node, value))
+        if known is not None:
+            return known
+        try:
+            refused = guard[1](self.values[value])
+        except Exception:
+            return self.put(node, value, FAILED)
+        return self.put(node, value, 0 if refused is None else _disabled(refused))
 
     def _select(self, index: int, value: Value) -> int:
         step = self.model.steps[index]
@@ -231,9 +245,9 @@ class Tables:
             footprint = step.select(value)
         except Exception:
             return FAILED
-        return DISABLED if isinstance(footprint, Disabled) else self._move(index, footprint)
+        return _disabled(footprint) if isinstance(footprint, Disabled) else self._move(index, footprint)
 
-    def _try(self, move: int, word: Word | None, values: tuple[Value, ...], index: int, row: Numbers) -> int:
+    def _try(self, move: int, word: Word | None, values: tuple[Value, ...], index: int) -> int:
         """React; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
         step, footprint = self.moves[move]
         self.evaluated[index] += 1
@@ -243,10 +257,7 @@ class Tables:
                 return self._add_reaction(step, footprint, values, effect)
         except Exception:
             return FAILED
-        if effect.slot is not None and self.guard.array[index] in (-1, effect.slot):
-            self.guard.array[index] = effect.slot
-            self.put(int(self.barred.array[index]), row[effect.slot], DISABLED)
-        return DISABLED
+        return _disabled(effect)
 
     def _add_reaction(self, step: Step, footprint: Footprint, before: tuple[Value, ...], effect: Effect) -> int:
         """Values that stay are left out, except where the slot is also taken from: there they undo the taking.
@@ -358,6 +369,10 @@ class Tables:
     def answers(self) -> int:
         """How many look-ups have an answer."""
         return len(self._known)
+
+
+def _disabled(refused: Disabled) -> int:
+    return GONE if refused.for_good else DISABLED
 
 
 def _shift(asked: Any) -> np.uint64:

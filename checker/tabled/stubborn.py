@@ -1,0 +1,130 @@
+"""What a partial order reduction knows of the steps beforehand: which may get into each other's way, and what can bring a disabled one about.
+
+In a state, a set T of steps is *stubborn* here if (1) with an enabled step it holds all that conflict with it, (2) with a disabled one it holds
+all that could enable it, and (3) it holds every step that could leave some busy slot idle.  A run from the state to a quiescent one must then take
+a step of T, and the first that it takes could as well have come first.  So every quiescent state is reached, by runs of the same length, when
+the enabled steps of T alone are explored.  A state is explored in full where one of them leads to a state that was found no later, so that every
+cycle has a state explored in full and no step is put off for ever.
+
+Each slot sees the same values one after the other, whichever of these runs is taken, and so does each predicate that looks at one slot.  A predicate
+on several slots that can be mended makes the steps that touch different ones of them conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from roamcheck.model.interface import Kind, Model, Predicate, Scope, Slot, Step, extend
+
+from .kernels import EMPTY, OTHER, REASONS, REFUSED, UNSELECTED, Stubborn
+
+
+NO_REDUCTION = Stubborn(
+    np.zeros((0, 1), np.uint64), np.zeros((0, REASONS, 1), np.uint64), np.zeros((0, 1), np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint8)
+)
+
+
+class Touch(NamedTuple):
+    """How a step may touch slots, at any time."""
+
+    takes: frozenset[Slot]
+    writes: frozenset[Slot]
+    appends: frozenset[Slot]
+    looks: frozenset[Slot]
+
+    @property
+    def changes(self) -> frozenset[Slot]:
+        """All but those that it only looks at."""
+        return self.takes | self.writes | self.appends
+
+
+def stubborn(model: Model) -> Stubborn:
+    """The relations as bit masks over the steps."""
+    touches = [touch(model, step) for step in model.steps]
+    steps, slots = range(len(model.steps)), range(len(model.layout.slots))
+    conflicts = [[j for j in steps if j != i and conflict(model, touches, i, j)] for i in steps]
+    bring_about = np.zeros((len(steps), REASONS, words(len(steps))), np.uint64)
+    for i in steps:
+        step, touched = model.steps[i], touches[i]
+        bring_about[i, UNSELECTED] = enablers(model, touches, i, frozenset(() if step.selector is None else (step.selector,)))
+        bring_about[i, REFUSED] = enablers(model, touches, i, frozenset(() if step.guard is None else (step.guard[0],)))
+        fed = mask(len(steps), (j for j in steps if touched.takes & touches[j].changes))
+        bring_about[i, OTHER] = enablers(model, touches, i, touched.writes | touched.looks) | fed
+        bring_about[i, EMPTY] = fed if step.selector is None else bring_about[i, OTHER]
+    settle = np.array([mask(len(steps), (j for j in steps if settles(model, touches[j], slot))) for slot in slots])
+    return Stubborn(
+        np.array([mask(len(steps), others) for others in conflicts]),
+        bring_about,
+        settle,
+        np.array([-1 if step.serves is None else step.serves for step in model.steps], np.int32),
+        np.array([step.kind is Kind.PROTOCOL for step in model.steps], np.uint8),
+    )
+
+
+def words(steps: int) -> int:
+    """How many 64-bit words a mask has."""
+    return -(-steps // 64)
+
+
+def mask(steps: int, members: Iterable[int]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """A set of steps as bits."""
+    bits = np.zeros(words(steps), np.uint64)
+    for member in members:
+        bits[member // 64] |= np.uint64(1 << (member % 64))
+    return bits
+
+
+def touch(model: Model, step: Step) -> Touch:
+    """What a step may touch under any of its footprints."""
+    looks = frozenset(() if step.selector is None else (step.selector,)) | frozenset(() if step.guard is None else (step.guard[0],))
+    footprint = step.fixed if step.selector is None or step.select is None else step.within
+    if footprint is None:
+        return Touch(frozenset(), frozenset(range(len(model.layout.slots))), frozenset(), looks)
+    takes = frozenset(() if footprint.takes is None else (footprint.takes,))
+    return Touch(takes, frozenset(footprint.reads), frozenset(footprint.appends), looks)
+
+
+def conflict(model: Model, touches: list[Touch], i: int, j: int) -> bool:
+    """Steps i and j may not commute, in some state in which the one is enabled; or a predicate may tell in which order they came."""
+    one, other = touches[i], touches[j]
+    told = [(seen(predicate, one), seen(predicate, other)) for predicate in visible(model)]
+    if any(mine and yours and mine | yours != frozenset((slot,)) for mine, yours in told for slot in mine):
+        return True
+    for slot in (one.changes & (other.changes | other.looks)) | (one.looks & other.changes):
+        if any(slot in mine and slot in yours for mine, yours in told):
+            return True
+        closed = one.writes | one.looks | other.writes | other.looks
+        if slot not in closed and (slot in one.takes) != (slot in other.takes) and model.layout.slots[slot].append is extend:
+            continue  # the one takes the first word, the other adds behind the last
+        if not model.unordered(slot, model.steps[i], model.steps[j]):
+            return True
+    return False
+
+
+def visible(model: Model) -> list[Predicate]:
+    """What can be breached and mended again, and depends on more than the words that are somewhere."""
+    asked = [predicate for of in model.properties if of.scope is Scope.EVERY_STATE and of.mendable for predicate in of.predicates]
+    return [predicate for predicate in asked if not predicate.wordwise]
+
+
+def seen(predicate: Predicate, touched: Touch) -> frozenset[Slot]:
+    """The slots through which the step may change the predicate's answer."""
+    return frozenset(predicate.reads) & (touched.takes | touched.writes | (touched.appends - frozenset(predicate.blind)))
+
+
+def enablers(model: Model, touches: list[Touch], i: int, slots: frozenset[Slot]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """The steps that may enable step i by changing one of these slots."""
+    steps = range(len(model.steps))
+
+    def may(j: int) -> bool:
+        return any(not model.unordered(slot, model.steps[i], model.steps[j]) for slot in slots & touches[j].changes)
+
+    return mask(len(steps), (j for j in steps if j != i and may(j)))
+
+
+def settles(model: Model, touched: Touch, slot: Slot) -> bool:
+    """The step may leave the slot idle: adding words to a channel does not."""
+    return slot in touched.takes | touched.writes or (slot in touched.appends and model.layout.slots[slot].append is not extend)

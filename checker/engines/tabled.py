@@ -20,9 +20,10 @@ def explore(
     observe: Callable[[Progress], None] | None = None,
     workers: int = 1,
     wide: bool = False,
+    reduce: bool = False,
 ) -> Exploration:
     """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does."""
-    search = Search(model, max_states, max_depth, first, workers, wide)
+    search = Search(model, max_states, max_depth, first, workers, wide, reduce)
     complete = interrupted = False
     cycles = (0, 0)
     found: dict[str, Counterexample] = {}

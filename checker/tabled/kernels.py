@@ -305,6 +305,28 @@ def home(print_: np.uint64, room: int) -> int:
     return np.int64(((print_ & np.uint64(0xFFFFFFFF)) * np.uint64(room)) >> np.uint64(32))
 
 
+UNKNOWN = np.uint32(0xFFFFFFFF)
+
+
+@njit(cache=True, nogil=True)
+def find(all_keys: Any, all_numbers: Any, prints: U64, lo: int, hi: int, part_shift: np.uint64, target: U32) -> None:
+    """The numbers of the states that the candidates lo…hi-1 lead to, or UNKNOWN."""
+    wide = prints.shape[1] > 1
+    for j in range(lo, hi):
+        part = np.int64(prints[j, 0] >> part_shift)
+        keys, numbers = all_keys[part], all_numbers[part]
+        room, x = keys.shape[0], max(prints[j, 0], np.uint64(1))
+        at = home(x, room)
+        target[j] = UNKNOWN
+        while keys[at, 0] != 0:
+            if keys[at, 0] == x and (not wide or keys[at, 1] == prints[j, 1]):
+                target[j] = numbers[at]
+                break
+            at += 1
+            if at == room:
+                at = 0
+
+
 @njit(cache=True, nogil=True)
 def find_closing(
     all_keys: Any, all_numbers: Any, prints: U64, row: U32, lo: int, hi: int, part_shift: np.uint64, first: int, full: U8,

@@ -53,23 +53,22 @@ def protocol_graph(search: Search, alive: Any, rows: Any) -> ProtocolGraph:
     graph = ProtocolGraph([step.serves for step in steps])
     owed = np.array([step.kind is Kind.PROTOCOL for step in steps])
     moves = np.array([step.kind is Kind.ENVIRONMENT for step in steps])
-    for i, (state, enabled) in enumerate(zip(alive.tolist(), search.enabled(rows), strict=True)):
+    for enabled, targets in search.successors(rows):
         graph.out.append(len(graph.targets))
         graph.stirred.append(bool(moves[enabled].any()))
-        for target, step in zip(search.targets_of(state), enabled[owed[enabled]].tolist(), strict=True):
-            at = int(np.searchsorted(alive, target))
-            if at < len(alive) and alive[at] == target:
-                graph.targets.append(at)
-                graph.steps.append(step)
-        assert i + 1 == len(graph.out)
+        at = np.minimum(np.searchsorted(alive, targets), len(alive) - 1)
+        inside = owed[enabled] & (alive[at] == targets)
+        graph.targets.extend(at[inside].tolist())
+        graph.steps.extend(enabled[inside].tolist())
     graph.out.append(len(graph.targets))
     return graph
 
 
 def on_cycles(search: Search) -> Any:
     """The numbers of the states that may lie on a cycle of protocol steps, in order."""
-    out, edges = search.out(), search.edges.read(0, len(search.edges))
-    degree = out[1:]
+    degree, edges = search.degree.read(0, len(search.degree)), search.edges.read(0, len(search.edges))
+    out = np.zeros(len(degree) + 1, np.int64)
+    np.cumsum(degree, out=out[1:])
     alive, loops = np.ones(len(degree), np.uint8), np.zeros(len(degree), np.uint8)
     kernels.mark_loops(out, edges, loops)
     left, before = len(alive), len(alive) + 1

@@ -77,7 +77,6 @@ class Search:
         self.parts = [Part(self.width) for _ in range(PARTS)]
         self.parent, self.arrival = Log(np.uint32), Log(np.uint16)  # by state; the initial ones have no parent
         self.degree, self.edges = Log(np.uint16), Log(np.uint32)  # by state that was explored: its protocol steps; where they lead
-        self.offsets: Any = None  # into the edges, by state, once all are there
         self.initial: list[int] = []  # of the first states: which of the model's initial states they are
         self.levels = [0]  # the first state of each depth
         self.states = self.quiescent = 0
@@ -417,14 +416,16 @@ class Search:
             out[here] = self.materialise(self.chunk(rows[lo:hi]), len(here))[0]
         return out
 
-    def enabled(self, rows: Any) -> Iterator[Any]:
-        """For each row, the steps that are enabled in it."""
+    def successors(self, rows: Any) -> Iterator[tuple[Any, Any]]:
+        """For each row, the steps that are enabled in it, and the numbers of the states that they lead to (UNKNOWN if that was not found)."""
         for spans, lo, hi in self.refired(rows):
             (start, end), c = spans[0], self.candidates
+            keys, numbers = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts)
+            kernels.find(keys, numbers, c.prints, start, end, PART_SHIFT, c.target)
             bounds = start + np.searchsorted(c.row[start:end], np.arange(hi - lo + 1))
-            steps = c.step[:end].copy()
+            steps, targets = c.step[:end].copy(), c.target[:end].copy()
             for i in range(hi - lo):
-                yield steps[bounds[i] : bounds[i + 1]]
+                yield steps[bounds[i] : bounds[i + 1]], targets[bounds[i] : bounds[i + 1]]
 
     def refired(self, rows: Any) -> Iterator[tuple[list[tuple[int, int]], int, int]]:
         """Fire all that is enabled in rows that were explored before, range by range: the candidates are there until the next."""
@@ -435,17 +436,5 @@ class Search:
     def chunk(self, rows: Any) -> Chunk:
         """Rows as they come, with no number of their own."""
         busy = self.tables.busy.array[rows].sum(axis=1, dtype=np.uint16)
-        return Chunk(rows, np.zeros((len(rows), self.width), np.uint64), busy, 0, reducible=False)
-
-    def out(self) -> Any:
-        """By state: where its edges begin."""
-        if self.offsets is None:
-            degree = self.degree.read(0, len(self.degree))
-            self.offsets = np.zeros(len(degree) + 1, np.int64)
-            np.cumsum(degree, out=self.offsets[1:])
-        return self.offsets
-
-    def targets_of(self, state: int) -> list[int]:
-        """Where the protocol steps of a state lead, in the order of the steps."""
-        out = self.out()
-        return [int(target) for target in self.edges.read(int(out[state]), int(out[state + 1]))]
+        prints = np.bitwise_xor.reduce(self.tables.key.array[rows], axis=1)
+        return Chunk(rows, prints, busy, 0, reducible=False)

@@ -108,7 +108,8 @@ class Step:
     (links that come and go), `selector` names the slot and `select` maps its value to the footprint or to the guard that fails.
 
     `guard` repeats a part of the step's own guards that one slot decides: what it refuses, `react` or `select` refuse too, whatever the other
-    slots hold.  Engines ask it first.
+    slots hold.  Engines ask it first.  `narrows` promises that while a slot holds a value, the step appends to these slots at most; all steps of
+    a model that promise so name the same slot.
     """
 
     action: str  # "deliver", "migrate", …
@@ -122,6 +123,7 @@ class Step:
     only_when_quiescent: bool = False
     within: Footprint | None = None  # no footprint that is selected ever goes beyond it; None: nothing is promised
     guard: tuple[Slot, Callable[[Value], Disabled | None]] | None = field(default=None, compare=False, repr=False)
+    narrows: tuple[Slot, Callable[[Value], frozenset[Slot]]] | None = field(default=None, compare=False, repr=False)
 
     def footprint(self, state: State) -> Footprint | Disabled:
         """The slots that this step touches in `state`."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import cast
 
 from roamcheck.spec.messages import BrokerId, Filters, Message, Pub, Rep, SubscriberId, kind
 from roamcheck.spec.state import Broker, Received, Subscriber
 
 from .bounds import may_merge
-from .interface import Disabled, Effect, Footprint, Kind, Step, Value, Word
+from .interface import Disabled, Effect, Footprint, Kind, Slot, Step, Value, Word
 from .overlay import Overlay
 from .overlay_moves import run_migration
 from .world import Budget, Way, Words, World, emit, give_back, receive, record
@@ -37,7 +38,14 @@ def deliver_to_broker(w: World, way: Way) -> Step:
         return Effect((i,), words.collected())
 
     footprint = Footprint(w.channel[way], (w.broker[v],), tuple(sorted({*w.outgoing(v), *owed})))
-    return Step("deliver", (("from", u), ("to", v)), Kind.PROTOCOL, react, footprint, serves=w.channel[way])
+    return Step("deliver", (("from", u), ("to", v)), Kind.PROTOCOL, react, footprint, serves=w.channel[way], narrows=(w.overlay, partial(reach, w, v)))
+
+
+def reach(w: World, b: BrokerId, overlay: Value) -> frozenset[Slot]:
+    """What broker b may append to while the overlay is so: nothing that leads to a broker that is no neighbour."""
+    neighbours = cast(Overlay, overlay).neighbours(b)
+    cut_off = {w.channel[b, n] for n in w.linkable[b] if n not in neighbours}
+    return frozenset((*w.outgoing(b), *w.subscriber.values())) - cut_off
 
 
 def deliver_to_client(w: World, way: Way) -> Step:
@@ -73,7 +81,8 @@ def learn_of_return(w: World, way: Way) -> Step:
         return Effect((i,), words.collected())
 
     footprint = Footprint(w.returned[way], (w.broker[u],), w.outgoing(u))
-    return Step("return", (("from", z), ("to", u)), Kind.PROTOCOL, react, footprint, serves=w.returned[way])
+    narrows = (w.overlay, partial(reach, w, u))
+    return Step("return", (("from", z), ("to", u)), Kind.PROTOCOL, react, footprint, serves=w.returned[way], narrows=narrows)
 
 
 def turn(w: World, b: BrokerId) -> Step:

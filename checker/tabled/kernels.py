@@ -70,11 +70,14 @@ class Arrays(NamedTuple):
 class Stubborn(NamedTuple):
     """What a partial order reduction knows of the steps; sets of steps are bit masks.  Without steps there is no reduction."""
 
-    conflicts: Any  # [step, word] U64: the steps that it conflicts with
-    enablers: Any  # [step, reason, word] U64: the steps that may enable it, given why it is disabled
+    conflicts: Any  # [variant, step, word] U64: the steps that it conflicts with
+    enablers: Any  # [variant, step, reason, word] U64: the steps that may enable it, given why it is disabled
     settlers: Any  # [slot, word] U64: the steps that may leave the slot idle
     serves: Any  # [step] I32: the slot that the step serves, or -1
     protocol: Any  # [step] U8: is a protocol step
+    narrowing: Any  # the slot whose value tells the variant, or -1
+    changers: Any  # [word] U64: the steps that may change it; the general variant, 0, holds while one of them may fire yet
+    numbers: Any  # [value] I32: the variant, or -1 where it is not known
 
 
 @njit(cache=True, nogil=True)
@@ -142,7 +145,8 @@ def expand(
     With a reduction, of a row that is not to be explored in full only the steps of a stubborn set are left; `full` tells which rows lost none.
     """
     conflicts, enablers, settlers, serves, protocol, idle = p.conflicts, p.enablers, p.settlers, p.serves, p.protocol, t.busy
-    reduced, words = conflicts.shape[0] > 0, conflicts.shape[1]
+    reduced, words, narrowing, changers, variants = conflicts.shape[0] > 0, conflicts.shape[2], p.narrowing, p.changers, p.numbers
+    over = np.zeros(words, np.uint64)
     why = np.zeros(t.selector.shape[0], np.int64)
     enabled, chosen_set, best, done = np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)
     one = np.uint64(1)
@@ -242,6 +246,23 @@ def expand(
             n += 1
             enabled[s >> 6] |= one << np.uint64(s & 63)
         if reduced and not full[r] and busy[r] and lost == lost_before and n - start_of_row > 1:
+            variant = np.int64(0)
+            if narrowing >= 0:
+                over[:] = 0
+                for s in range(steps):
+                    if why[s] == NEVER and not silent[s] and not enabled[s >> 6] >> np.uint64(s & 63) & one:
+                        over[s >> 6] |= one << np.uint64(s & 63)
+                variant = np.int64(-1)
+                for w in range(words):
+                    if changers[w] & ~over[w]:
+                        variant = np.int64(0)
+                if variant < 0:
+                    value = np.int64(rows[r, narrowing])
+                    if value < variants.shape[0]:
+                        variant = np.int64(variants[value])
+                    if variant < 0:
+                        lost = missing(seen, misses, lost, r, steps, (np.int64(1) << np.int64(62)) | value)
+                        continue
             # The stubborn set with the fewest enabled steps: one is grown from what may settle each busy slot that is served here.
             fewest = n - start_of_row
             for c in range(start_of_row, n):
@@ -267,9 +288,9 @@ def expand(
                                 is_on = enabled[w] >> np.uint64(m & 63) & one
                                 for v in range(words):
                                     if is_on:
-                                        chosen_set[v] |= conflicts[m, v]
+                                        chosen_set[v] |= conflicts[variant, m, v]
                                     else:
-                                        chosen_set[v] |= enablers[m, why[m], v]
+                                        chosen_set[v] |= enablers[variant, m, why[m], v]
                             todo >>= one
                             m += 1
                 size = 0

@@ -20,7 +20,7 @@ from roamcheck.model.interface import Disabled, Model, Scope, fire
 
 from . import kernels
 from .store import PART_SHIFT, PARTS, Log, Part
-from .stubborn import NO_REDUCTION, stubborn
+from .stubborn import NO_REDUCTION, Reduction
 from .tables import Tables
 
 BATCH = 1 << 15  # rows for each worker
@@ -73,7 +73,7 @@ class Search:
         self.began = monotonic()
         self.tables = Tables(model, wide)
         self.width = 2 if wide else 1
-        self.stubborn = stubborn(model) if reduce else NO_REDUCTION
+        self.reduction = Reduction(model) if reduce else None
         self.parts = [Part(self.width) for _ in range(PARTS)]
         self.parent, self.arrival = Log(np.uint32), Log(np.uint16)  # by state; the initial ones have no parent
         self.degree, self.edges = Log(np.uint16), Log(np.uint32)  # by state that was explored: its protocol steps; where they lead
@@ -199,19 +199,23 @@ class Search:
         failures = [-1] * len(ranges)
         todo = list(range(len(ranges)))
         while todo:
-            t, c = self.tables.arrays(), self.candidates
+            t, c, p = self.tables.arrays(), self.candidates, NO_REDUCTION if self.reduction is None else self.reduction.arrays
             for w in todo:
                 fired[w] = 0
                 self.seen[w][:] = 0
             done = self.each(kernels.expand, [
-                (t, self.stubborn, full, batch.rows, batch.prints, batch.busy, *ranges[w], w * c.room, c.prints[: (w + 1) * c.room], c.row, c.step, c.reaction, degree,
+                (t, p, full, batch.rows, batch.prints, batch.busy, *ranges[w], w * c.room, c.prints[: (w + 1) * c.room], c.row, c.step, c.reaction, degree,
                  fired[w], self.misses[w], self.seen[w])
                 for w in todo
             ])  # fmt: skip
             again = []
             for w, (end, row, missed, failed) in zip(todo, done, strict=True):
                 for r, s in self.misses[w][:missed].tolist():
-                    self.tables.learn_step(batch.rows[r].tolist(), s)
+                    if s < steps:
+                        self.tables.learn_step(batch.rows[r].tolist(), s)
+                    elif self.reduction is not None:
+                        number = int(batch.rows[r, self.reduction.slot])
+                        self.reduction.learn(number, self.tables.values[number])
                 if missed or row < ranges[w][1]:
                     again.append(w)
                 spans[w], failures[w] = (w * c.room, end), failed

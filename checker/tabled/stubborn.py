@@ -16,15 +16,18 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from roamcheck.model.interface import Kind, Model, Predicate, Scope, Slot, Step, extend
+from roamcheck.model.interface import Kind, Model, Predicate, Scope, Slot, Step, Value, extend
 
 from .kernels import EMPTY, OTHER, REASONS, REFUSED, UNSELECTED, Stubborn
 
 
+Masks = NDArray[np.uint64]
 NO_REDUCTION = Stubborn(
-    np.zeros((0, 1), np.uint64), np.zeros((0, REASONS, 1), np.uint64), np.zeros((0, 1), np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint8)
-)
+    np.zeros((0, 0, 1), np.uint64), np.zeros((0, 0, REASONS, 1), np.uint64), np.zeros((0, 1), np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint8),
+    -1, np.zeros(1, np.uint64), np.zeros(1, np.int32),
+)  # fmt: skip
 
 
 class Touch(NamedTuple):
@@ -41,11 +44,57 @@ class Touch(NamedTuple):
         return self.takes | self.writes | self.appends
 
 
-def stubborn(model: Model) -> Stubborn:
-    """The relations as bit masks over the steps."""
-    touches = [touch(model, step) for step in model.steps]
-    steps, slots = range(len(model.steps)), range(len(model.layout.slots))
-    conflicts = [[j for j in steps if j != i and conflict(model, touches, i, j)] for i in steps]
+MOST_VARIANTS = 256
+
+
+class Reduction:
+    """The relations, in general and for each value of the slot that narrows what steps append to, once nothing can change that slot any more."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        steps, slots = range(len(model.steps)), range(len(model.layout.slots))
+        self.touches = [touch(model, step) for step in model.steps]
+        narrowing = {step.narrows[0] for step in model.steps if step.narrows is not None}
+        self.slot = narrowing.pop() if len(narrowing) == 1 else -1
+        changers = mask(len(steps), (j for j in steps if self.slot in self.touches[j].changes)) if self.slot >= 0 else mask(len(steps), ())
+        conflicts, enablers = relations(model, self.touches)
+        self.numbers = np.full(64, -1, np.int32)  # by value: the number of its relations
+        self.arrays = Stubborn(
+            conflicts[None],
+            enablers[None],
+            np.array([mask(len(steps), (j for j in steps if settles(model, self.touches[j], slot))) for slot in slots]),
+            np.array([-1 if step.serves is None else step.serves for step in model.steps], np.int32),
+            np.array([step.kind is Kind.PROTOCOL for step in model.steps], np.uint8),
+            self.slot,
+            changers,
+            self.numbers,
+        )
+
+    def learn(self, number: int, value: Value) -> None:
+        """Work the relations out for a value of the narrowing slot, which bears this number; beyond a few, the general ones serve."""
+        if number >= len(self.numbers):
+            self.numbers = np.concatenate([self.numbers, np.full(number + 1, -1, np.int32)])
+        known = len(self.arrays.conflicts)
+        self.numbers[number] = known if known < MOST_VARIANTS else 0
+        self.arrays = self.arrays._replace(numbers=self.numbers)
+        if known < MOST_VARIANTS:
+            pairs = zip(self.model.steps, self.touches, strict=True)
+            narrow = [t if s.narrows is None else t._replace(appends=t.appends & s.narrows[1](value)) for s, t in pairs]
+            conflicts, enablers = relations(self.model, narrow)
+            self.arrays = self.arrays._replace(
+                conflicts=np.concatenate([self.arrays.conflicts, conflicts[None]]), enablers=np.concatenate([self.arrays.enablers, enablers[None]])
+            )
+
+
+def relations(model: Model, touches: list[Touch]) -> tuple[Masks, Masks]:
+    """Which steps conflict, and which may enable which."""
+    steps = range(len(model.steps))
+    conflicts: list[list[int]] = [[] for _ in steps]
+    for i in steps:
+        for j in range(i):
+            if conflict(model, touches, i, j) or conflict(model, touches, j, i):
+                conflicts[i].append(j)
+                conflicts[j].append(i)
     bring_about = np.zeros((len(steps), REASONS, words(len(steps))), np.uint64)
     for i in steps:
         step, touched = model.steps[i], touches[i]
@@ -54,14 +103,7 @@ def stubborn(model: Model) -> Stubborn:
         fed = mask(len(steps), (j for j in steps if touched.takes & touches[j].changes))
         bring_about[i, OTHER] = enablers(model, touches, i, touched.writes | touched.looks) | fed
         bring_about[i, EMPTY] = fed if step.selector is None else bring_about[i, OTHER]
-    settle = np.array([mask(len(steps), (j for j in steps if settles(model, touches[j], slot))) for slot in slots])
-    return Stubborn(
-        np.array([mask(len(steps), others) for others in conflicts]),
-        bring_about,
-        settle,
-        np.array([-1 if step.serves is None else step.serves for step in model.steps], np.int32),
-        np.array([step.kind is Kind.PROTOCOL for step in model.steps], np.uint8),
-    )
+    return np.array([mask(len(steps), others) for others in conflicts]), bring_about
 
 
 def words(steps: int) -> int:
@@ -69,7 +111,7 @@ def words(steps: int) -> int:
     return -(-steps // 64)
 
 
-def mask(steps: int, members: Iterable[int]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def mask(steps: int, members: Iterable[int]) -> Masks:
     """A set of steps as bits."""
     bits = np.zeros(words(steps), np.uint64)
     for member in members:
@@ -115,7 +157,7 @@ def seen(predicate: Predicate, touched: Touch) -> frozenset[Slot]:
     return frozenset(predicate.reads) & (touched.takes | touched.writes | (touched.appends - frozenset(predicate.blind)))
 
 
-def enablers(model: Model, touches: list[Touch], i: int, slots: frozenset[Slot]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def enablers(model: Model, touches: list[Touch], i: int, slots: frozenset[Slot]) -> Masks:
     """The steps that may enable step i by changing one of these slots."""
     steps = range(len(model.steps))
 

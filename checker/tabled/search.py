@@ -135,10 +135,10 @@ class Search:
         c.prints[:n], c.new[:n], c.fresh[:n] = prints, np.arange(n), 1
         c.reaction[:n] = self.tables.add_origin()
         self.insert([(0, n)], n)
+        over = n > self.max_states
+        n = min(n, self.max_states)
         cut = self.judge(table, busy, np.ones(n, np.uint8), n)
         n = n if cut is None else cut + 1
-        if over := n > self.max_states:
-            n = self.max_states
         self.parent.extend(np.zeros(n, np.uint32))
         self.arrival.extend(np.zeros(n, np.uint16))
         self.states, self.quiescent = n, int(np.count_nonzero(busy[:n] == 0))
@@ -160,14 +160,14 @@ class Search:
         spans, fired, degree = self.expand(batch, ranges)
         fresh = self.insert(spans, sum(hi - lo for lo, hi in spans))
         table, prints, busy, parents, arrivals, suspect, quiet = self.materialise(batch, fresh)
-        cut = self.judge(table, busy, suspect, fresh)
-        kept, stop = fresh, cut is not None or self.failed is not None
+        kept = min(fresh, self.max_states - self.states)
+        last = kept if kept < fresh else None  # the new state at which the search is to end
+        cut = self.judge(table, busy, suspect, kept)
         if cut is not None:
-            kept = cut + 1
-        if self.states + kept > self.max_states:
-            kept, cut, stop = self.max_states - self.states, self.max_states - self.states, True
-        if cut is not None:
-            fired = self.fired_until(spans, int(self.candidates.new[cut]))
+            kept, last = cut + 1, cut
+        stop = last is not None or self.failed is not None
+        if last is not None:
+            fired = self.fired_until(spans, int(self.candidates.new[last]))
             quiet = int(np.count_nonzero(busy[:kept] == 0))
         self.parent.extend(parents[:kept])
         self.arrival.extend(arrivals[:kept])
@@ -227,7 +227,8 @@ class Search:
                 todo = self.closing(batch, spans, full)
         if any(failed >= 0 for failed in failures):
             w = next(w for w, failed in enumerate(failures) if failed >= 0)
-            return self.fail(batch, spans, w, *divmod(failures[w], steps)), None, None
+            spans = self.fail(batch, spans, w, *divmod(failures[w], steps))
+            return spans, self.fired_until(spans, spans[-1][1]), degree
         return spans, fired.sum(axis=0), degree
 
     def closing(self, batch: Chunk, spans: list[tuple[int, int]], full: Any) -> list[int]:
@@ -334,7 +335,7 @@ class Search:
     def fired_until(self, spans: list[tuple[int, int]], last: int) -> Any:
         """How often each step fired up to and including the candidate `last`."""
         steps = np.concatenate([self.candidates.step[lo : min(hi, last + 1)] for lo, hi in spans if lo <= last])
-        return np.bincount(steps, minlength=len(self.model.steps))
+        return np.bincount(steps.astype(np.int64), minlength=len(self.model.steps))
 
     # ---- what is known --------------------------------------------------------------------------------------
 

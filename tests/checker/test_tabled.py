@@ -1,0 +1,81 @@
+"""The tabled engine is held to the reference explorer: the same graph, the same verdicts and the same counterexamples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import random_models
+from support.toys import TwoPhase, arrived, counter, crane, lossy_channel, never, ping_pong
+
+from roamcheck.checker.engines import reference, tabled
+from roamcheck.checker.files import load_scenario
+from roamcheck.checker.question import question
+from roamcheck.checker.verdict import Exploration, Violated
+from roamcheck.model.interface import Model, Scope
+
+ENDLESS = replace(never("endless", 0, lambda value: False, Scope.RUN), predicates=())
+
+
+def told(found: Exploration) -> tuple[Any, ...]:
+    """All of an exploration but its time and what only one engine knows."""
+    failed = None if found.failed is None else (found.failed.index, found.failed.initial, found.failed.steps, str(found.failed))
+    return found.counts, found.verdicts, found.complete, found.steps_by_action, found.unfired, failed
+
+
+def agree(model: Model, **options: Any) -> None:
+    """Both engines say the same."""
+    assert told(tabled.explore(model, **options)) == told(reference.explore(model, **{k: v for k, v in options.items() if k not in ("workers", "wide")}))
+
+
+TOYS = {
+    "two-phase": TwoPhase(4).model(never("uncommitted", 4, lambda value: value.value == "committed")),
+    "counter": counter(30, never("below", 0, lambda value: value > 7), ENDLESS),
+    "failing": counter(30, never("below", 0, lambda value: value > 2), fails_at=9),
+    "ping-pong": ping_pong(ENDLESS),
+    "whistle": ping_pong(ENDLESS, whistle=True),
+    "closing": ping_pong(ENDLESS, whistle=True, closing=True),
+    "lossy": lossy_channel(4, 2, arrived(4, Scope.QUIESCENT), ENDLESS),
+    "crane": crane(never("heap", 3, lambda value: len(value) > 2)),
+}
+
+
+@pytest.mark.parametrize("name", TOYS)
+@pytest.mark.parametrize("options", [{}, {"wide": True}, {"workers": 2}, {"first": True}, {"max_states": 7}, {"max_depth": 3}], ids=str)
+def test_toys(name: str, options: dict[str, Any]) -> None:
+    agree(TOYS[name], **options)
+
+
+@settings(max_examples=150, deadline=None)
+@given(random_models.models(), st.booleans(), st.none() | st.integers(1, 40), st.none() | st.integers(0, 6))
+def test_random_models(model: Model, first: bool, max_states: int | None, max_depth: int | None) -> None:
+    agree(model, first=first, max_states=max_states, max_depth=max_depth)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_scenario_that_fills_several_batches(workers: int) -> None:
+    agree(question(load_scenario("peers-b")).model(), workers=workers)
+
+
+@settings(max_examples=150, deadline=None)
+@given(random_models.models())
+def test_a_reduction_keeps_the_quiescent_states_and_every_verdict(model: Model) -> None:
+    whole, reduced = reference.explore(model), tabled.explore(model, reduce=True)
+    assert reduced.counts.quiescent == whole.counts.quiescent
+    assert reduced.counts.states <= whole.counts.states
+    for of in model.properties:
+        one, other = whole.verdicts[of.name], reduced.verdicts[of.name]
+        assert type(one) is type(other), of.name
+        if isinstance(one, Violated) and isinstance(other, Violated) and of.scope is Scope.QUIESCENT:
+            assert one.counterexample.length == other.counterexample.length
+
+
+def test_a_reduction_leaves_most_of_a_real_network_out() -> None:
+    model = question(load_scenario("peers-b")).model()
+    whole, reduced = tabled.explore(model), tabled.explore(model, reduce=True)
+    assert reduced.counts.quiescent == whole.counts.quiescent == 146
+    assert 4 * reduced.counts.states < whole.counts.states
+    assert {name for name, v in reduced.verdicts.items() if isinstance(v, Violated)} == {n for n, v in whole.verdicts.items() if isinstance(v, Violated)}

@@ -37,11 +37,12 @@ WORDS: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where to stop."""
+    """Where to stop, and how much to take."""
 
     max_states: int | None = None
     max_depth: int | None = None
     first: bool = False
+    workers: int = 1  # threads, of the tabled engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ def answer(
         return Answer(question, engine, None, None, verdicts, {}, named, odd)
     coverage = GuardCoverage() if counts and mutant is None else None
     model = question.model(apply(mutant) if mutant is not None else coverage.algorithms if coverage else None)
-    found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe)
+    threads = {"workers": limits.workers} if engine == "tabled" else {}
+    found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe, **threads)
     verdicts = {}
     traces = {}
     for name in question.properties:
@@ -160,7 +162,7 @@ def as_record(given: Answer) -> dict[str, Any]:
         "assumptions": assumptions_data(question.assume),
         "engine": given.engine,
         **({"mutant": given.mutant} if given.mutant is not None else {}),
-        "reductions": list(found.reductions) if found else [],
+        "reductions": [],
         "complete": found is None or found.complete,
         "states": found.counts.states if found else 0,
         "transitions": found.counts.transitions if found else 0,

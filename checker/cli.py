@@ -121,7 +121,8 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option("--radio", type=click.Choice(ASSUMPTIONS["radio"]), help="Whether messages may be lost, and whether the sender learns of it.")
 @click.option("--losses", type=click.IntRange(0, 1000), metavar="N", help="How many messages the radio may lose (default: the file's).")
 @click.option("--property", "properties", multiple=True, metavar="NAME", help="Ask only this property (repeatable).")
-@click.option("--engine", type=click.Choice(["tabled", "reference"]), default="tabled", show_default=True, help="The engine that explores.")
+@click.option("--engine", type=click.Choice(["tabled", "reference"]), default="tabled", show_default=True, help="By table look-up, or by definition.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads of the tabled engine; the answer is the same.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states; verdicts say so.")
 @click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Stop at depth N; verdicts say so.")
 @click.option("--first", is_flag=True, help="Stop at the first violation.")
@@ -177,7 +178,7 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
 
     try:
         asked = to_question(load_scenario(name), options)
-        limits = asking.Limits(options["max_states"], options["max_depth"], options["first"])
+        limits = asking.Limits(options["max_states"], options["max_depth"], options["first"], options["workers"])
         with report.progress(asked.scenario.name) as observe:
             given = asking.answer(
                 asked, engine=options["engine"], limits=limits, named=frozenset(options["properties"]), observe=observe, counts=options["counts"],

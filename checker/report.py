@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -106,7 +106,8 @@ def progress(what: str) -> Iterator[Callable[[Progress], None]]:
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             status.update(
                 f"{escape(what)}: {now.states:,} states, {now.transitions:,} transitions, {now.states / now.seconds:,.0f} states/s, "
-                f"frontier {now.frontier:,}, depth {now.depth}, {memory:,.0f} MiB, {now.seconds:,.0f} s"
+                f"frontier {now.frontier:,}, depth {now.depth}, {memory:,.0f} MiB, "
+                f"{f'{now.values:,} local values, {now.answers:,} table entries, ' if now.values else ''}{now.seconds:,.0f} s"
             )
 
         yield observe
@@ -180,11 +181,20 @@ def counts(given: Answer) -> None:
         return
     rate = found.counts.states / found.seconds if found.seconds else 0
     console.print(f"rate {rate:,.0f} states/s; transitions by action: " + ", ".join(f"{a} {n:,}" for a, n in found.steps_by_action.items()))
+    if found.growth is not None:
+        console.print("local values by slot: " + most(found.growth.values) + "; reactions worked out by step: " + most(found.growth.reactions))
     if given.coverage is not None:
         never_true, never_false, unreached = never(given.coverage, PROTOCOLS[given.question.protocol])
         console.print("guards never true:  " + (escape("; ".join(never_true)) or "none"))
         console.print("guards never false: " + (escape("; ".join(never_false)) or "none"))
         console.print("guards never asked: " + (escape("; ".join(unreached)) or "none"))
+
+
+def most(numbers: Mapping[str, int], shown: int = 8) -> str:
+    """The largest of these."""
+    ordered = sorted(numbers.items(), key=lambda item: -item[1])
+    more = len([number for _, number in ordered[shown:] if number])
+    return escape(", ".join(f"{name} {number:,}" for name, number in ordered[:shown] if number)) + (f" and {more} more" if more else "")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

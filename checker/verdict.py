@@ -109,7 +109,6 @@ class Exploration:
     steps_by_action: Mapping[str, int]  # transitions for each action of the model, in the order of model.steps; 0 for one that never fired
     unfired: tuple[int, ...] = ()  # the steps that fired in no state explored
     failed: StepFailed | None = None  # a step raised there, and the search ended
-    reductions: tuple[str, ...] = ()  # those that were on: each keeps the verdicts, not the counts
     collision_bound: float = 0.0  # on the probability that two states were taken for one
     growth: Growth | None = None  # where the states come from, if the engine knows
 
@@ -134,8 +133,6 @@ class Progress:
     seconds: float
     values: int = 0  # local values met, if the engine numbers them
     answers: int = 0  # entries of its look-up table
-    spilled: int = 0  # bytes on disk
-    estimate: int | None = None  # how many states there may be in all
 
 
 class StepFailed(Exception):

@@ -38,7 +38,8 @@ def deliver_to_broker(w: World, way: Way) -> Step:
         return Effect((i,), words.collected())
 
     footprint = Footprint(w.channel[way], (w.broker[v],), tuple(sorted({*w.outgoing(v), *owed})))
-    return Step("deliver", (("from", u), ("to", v)), Kind.PROTOCOL, react, footprint, serves=w.channel[way], narrows=(w.overlay, partial(reach, w, v)))
+    narrows = (w.overlay, partial(reach, w, v))
+    return Step("deliver", (("from", u), ("to", v)), Kind.PROTOCOL, react, footprint, serves=w.channel[way], narrows=narrows)
 
 
 def reach(w: World, b: BrokerId, overlay: Value) -> frozenset[Slot]:

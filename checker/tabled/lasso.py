@@ -10,7 +10,7 @@ from roamcheck.checker.cycles import ProtocolGraph, find_cycles, shortest_turn
 from roamcheck.checker.verdict import Counterexample, goes_on_for_ever
 from roamcheck.model.interface import Kind, Scope
 
-from . import kernels
+from . import trimming
 from .search import Search
 
 
@@ -70,11 +70,11 @@ def on_cycles(search: Search) -> Any:
     out = np.zeros(len(degree) + 1, np.int64)
     np.cumsum(degree, out=out[1:])
     alive, loops = np.ones(len(degree), np.uint8), np.zeros(len(degree), np.uint8)
-    kernels.mark_loops(out, edges, loops)
+    trimming.mark_loops(out, edges, loops)
     left, before = len(alive), len(alive) + 1
     while left and left < before:
         before = left
-        left = int(kernels.strike_sinks(out, edges, alive))
+        left = int(trimming.strike_sinks(out, edges, alive))
         if left and 20 * left > 19 * before:
-            left = int(kernels.strike_sources(out, edges, alive))
+            left = int(trimming.strike_sources(out, edges, alive))
     return np.flatnonzero(alive | loops)

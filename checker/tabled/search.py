@@ -18,7 +18,7 @@ import numpy as np
 from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
 from roamcheck.model.interface import Disabled, Model, Scope, fire
 
-from . import kernels
+from . import kernels, visited
 from .store import PART_SHIFT, PARTS, Log, Part
 from .stubborn import NO_REDUCTION, Reduction
 from .tables import Tables
@@ -68,7 +68,9 @@ class Candidates:
 class Search:
     """The graph as far as it is known."""
 
-    def __init__(self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int, wide: bool, reduce: bool = False) -> None:
+    def __init__(
+        self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int = 1, wide: bool = False, reduce: bool = False
+    ) -> None:
         self.model, self.max_states, self.max_depth, self.first, self.workers = model, max_states or MOST_STATES, max_depth, first, workers
         self.began = monotonic()
         self.tables = Tables(model, wide)
@@ -199,13 +201,14 @@ class Search:
         failures = [-1] * len(ranges)
         todo = list(range(len(ranges)))
         while todo:
-            t, c, p = self.tables.arrays(), self.candidates, NO_REDUCTION if self.reduction is None else self.reduction.arrays
+            t, c = self.tables.arrays(), self.candidates
+            p = NO_REDUCTION if self.reduction is None else self.reduction.arrays
             for w in todo:
                 fired[w] = 0
                 self.seen[w][:] = 0
             done = self.each(kernels.expand, [
-                (t, p, full, batch.rows, batch.prints, batch.busy, *ranges[w], w * c.room, c.prints[: (w + 1) * c.room], c.row, c.step, c.reaction, degree,
-                 fired[w], self.misses[w], self.seen[w])
+                (t, p, full, batch.rows, batch.prints, batch.busy, *ranges[w], w * c.room,
+                 c.prints[: (w + 1) * c.room], c.row, c.step, c.reaction, degree, fired[w], self.misses[w], self.seen[w])
                 for w in todo
             ])  # fmt: skip
             again = []
@@ -235,7 +238,7 @@ class Search:
         """Mark the reduced rows that lead back, to be explored in full; the ranges that hold some."""
         c, parts = self.candidates, self.parts
         keys, numbers = tuple(part.keys for part in parts), tuple(part.numbers for part in parts)
-        counts = self.each(kernels.find_closing, [(keys, numbers, c.prints, c.row, lo, hi, PART_SHIFT, batch.first, full) for lo, hi in spans])
+        counts = self.each(visited.find_closing, [(keys, numbers, c.prints, c.row, lo, hi, PART_SHIFT, batch.first, full) for lo, hi in spans])
         return [w for w, count in enumerate(counts) if count]
 
     def fail(self, batch: Chunk, spans: list[tuple[int, int]], w: int, row: int, step: int) -> list[tuple[int, int]]:
@@ -248,21 +251,21 @@ class Search:
     def insert(self, spans: list[tuple[int, int]], total: int) -> int:
         """Look the candidates up in the visited set and add those that are new; how many there are."""
         c, counts = self.candidates, np.zeros((len(spans), PARTS), np.int64)
-        self.each(kernels.count_parts, [(c.prints, lo, hi, PART_SHIFT, counts[w]) for w, (lo, hi) in enumerate(spans)])
+        self.each(visited.count_parts, [(c.prints, lo, hi, PART_SHIFT, counts[w]) for w, (lo, hi) in enumerate(spans)])
         starts = (np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(PARTS, len(spans)).T.copy()
         bounds = np.array([*starts[0].tolist(), total])
-        self.each(kernels.sort_parts, [(c.prints, lo, hi, PART_SHIFT, starts[w], c.order) for w, (lo, hi) in enumerate(spans)])
+        self.each(visited.sort_parts, [(c.prints, lo, hi, PART_SHIFT, starts[w], c.order) for w, (lo, hi) in enumerate(spans)])
         for part, more in zip(self.parts, np.diff(bounds).tolist(), strict=True):
             part.reserve(more)
         keys, numbers = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts)
         added, shares = np.zeros(PARTS, np.int64), range(len(spans))
-        self.each(kernels.insert, [
+        self.each(visited.insert, [
             (keys, numbers, c.prints, c.order, bounds, share, len(shares), self.states, c.target, c.place, c.fresh, added) for share in shares
         ])  # fmt: skip
         fresh = 0
         for lo, hi in spans:
-            fresh = kernels.number_new(c.fresh, lo, hi, self.states, fresh, c.final, c.new)
-        self.each(kernels.renumber, [(numbers, c.order, bounds, share, len(shares), c.place, c.fresh, c.final) for share in shares])
+            fresh = visited.number_new(c.fresh, lo, hi, self.states, fresh, c.final, c.new)
+        self.each(visited.renumber, [(numbers, c.order, bounds, share, len(shares), c.place, c.fresh, c.final) for share in shares])
         for part, more in zip(self.parts, added.tolist(), strict=True):
             part.count += more
         return fresh
@@ -329,7 +332,7 @@ class Search:
         c = self.candidates
         out, n = np.empty(sum(hi - lo for lo, hi in spans), np.uint32), 0
         for lo, hi in spans:
-            n = kernels.targets(self.tables.arrays(), c.target, c.step, lo, hi, self.states, c.final, out, n)
+            n = visited.targets(self.tables.arrays(), c.target, c.step, lo, hi, self.states, c.final, out, n)
         self.edges.extend(out[:n])
 
     def fired_until(self, spans: list[tuple[int, int]], last: int) -> Any:
@@ -341,7 +344,8 @@ class Search:
 
     def progress(self, frontier: int, now: float) -> Progress:
         """How far the search has come."""
-        return Progress(self.states, int(self.fired.sum()), frontier, len(self.levels) - 2, now - self.began)
+        seconds, tables = now - self.began, self.tables
+        return Progress(self.states, int(self.fired.sum()), frontier, len(self.levels) - 2, seconds, len(tables.values), tables.answers)
 
     def depth(self, i: int) -> int:
         """How many steps state i is away."""
@@ -426,7 +430,7 @@ class Search:
         for spans, lo, hi in self.refired(rows):
             (start, end), c = spans[0], self.candidates
             keys, numbers = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts)
-            kernels.find(keys, numbers, c.prints, start, end, PART_SHIFT, c.target)
+            visited.find(keys, numbers, c.prints, start, end, PART_SHIFT, c.target)
             bounds = start + np.searchsorted(c.row[start:end], np.arange(hi - lo + 1))
             steps, targets = c.step[:end].copy(), c.target[:end].copy()
             for i in range(hi - lo):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import move_part
+from .visited import move_part
 
 PARTS = 32  # of the visited set, told apart by the top bits of the fingerprint
 PART_SHIFT = np.uint64(64 - 5)

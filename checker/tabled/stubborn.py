@@ -22,10 +22,10 @@ from roamcheck.model.interface import Kind, Model, Predicate, Scope, Slot, Step,
 
 from .kernels import EMPTY, OTHER, REASONS, REFUSED, UNSELECTED, Stubborn
 
-
 Masks = NDArray[np.uint64]
 NO_REDUCTION = Stubborn(
-    np.zeros((0, 0, 1), np.uint64), np.zeros((0, 0, REASONS, 1), np.uint64), np.zeros((0, 1), np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint8),
+    np.zeros((0, 0, 1), np.uint64), np.zeros((0, 0, REASONS, 1), np.uint64), np.zeros((0, 1), np.uint64), np.zeros(0, np.int32),
+    np.zeros(0, np.uint8),
     -1, np.zeros(1, np.uint64), np.zeros(1, np.int32),
 )  # fmt: skip
 

@@ -1,0 +1,182 @@
+"""The compiled loops over the visited set: look candidates up, add those that are new, number them.
+
+The set is in parts, told apart by the top bits of the fingerprint, so that each thread has parts of its own.
+"""
+
+# mypy: disable-error-code="arg-type,assignment,no-any-return,return-value"
+# (numba compiles Python's and numpy's integers alike; mypy tells them apart)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .kernels import I64, U8, U16, U32, U64, Arrays
+
+UNKNOWN = np.uint32(0xFFFFFFFF)
+
+
+@njit(cache=True, nogil=True)
+def home(print_: np.uint64, room: int) -> int:
+    """Where to look first: the lower half of the fingerprint, spread over the room."""
+    return np.int64(((print_ & np.uint64(0xFFFFFFFF)) * np.uint64(room)) >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def find(all_keys: Any, all_numbers: Any, prints: U64, lo: int, hi: int, part_shift: np.uint64, target: U32) -> None:
+    """The numbers of the states that the candidates lo…hi-1 lead to, or UNKNOWN."""
+    wide = prints.shape[1] > 1
+    for j in range(lo, hi):
+        part = np.int64(prints[j, 0] >> part_shift)
+        keys, numbers = all_keys[part], all_numbers[part]
+        room, x = keys.shape[0], max(prints[j, 0], np.uint64(1))
+        at = home(x, room)
+        target[j] = UNKNOWN
+        while keys[at, 0] != 0:
+            if keys[at, 0] == x and (not wide or keys[at, 1] == prints[j, 1]):
+                target[j] = numbers[at]
+                break
+            at += 1
+            if at == room:
+                at = 0
+
+
+@njit(cache=True, nogil=True)
+def find_closing(
+    all_keys: Any, all_numbers: Any, prints: U64, row: U32, lo: int, hi: int, part_shift: np.uint64, first: int, full: U8,
+) -> int:  # fmt: skip
+    """Mark, among the reduced rows, those with a candidate that leads to a state that was found no later; how many such candidates there are."""
+    closing, wide = 0, prints.shape[1] > 1
+    for j in range(lo, hi):
+        r = row[j]
+        if full[r] == 1:
+            continue
+        part = np.int64(prints[j, 0] >> part_shift)
+        keys, numbers = all_keys[part], all_numbers[part]
+        room, x = keys.shape[0], max(prints[j, 0], np.uint64(1))
+        at = home(x, room)
+        while keys[at, 0] != 0:
+            if keys[at, 0] == x and (not wide or keys[at, 1] == prints[j, 1]):
+                if np.int64(numbers[at]) <= first + r:
+                    full[r] = 2
+                    closing += 1
+                break
+            at += 1
+            if at == room:
+                at = 0
+    return closing
+
+
+@njit(cache=True, nogil=True)
+def count_parts(prints: U64, lo: int, hi: int, shift: np.uint64, counts: I64) -> None:
+    """How many of the candidates lo…hi-1 belong to each part of the visited set."""
+    counts[:] = 0
+    for j in range(lo, hi):
+        counts[np.int64(prints[j, 0] >> shift)] += 1
+
+
+@njit(cache=True, nogil=True)
+def sort_parts(prints: U64, lo: int, hi: int, shift: np.uint64, at: I64, order: U32) -> None:
+    """Write the candidates part by part, each part in the order of the candidates; `at` says where, and is left at the ends."""
+    for j in range(lo, hi):
+        part = np.int64(prints[j, 0] >> shift)
+        order[at[part]] = j
+        at[part] += 1
+
+
+@njit(cache=True, nogil=True)
+def insert(
+    all_keys: Any, all_numbers: Any, prints: U64, order: U32, bounds: I64, share: int, shares: int, base: int,
+    target: U32, place: U32, fresh: U8, added: I64,
+) -> None:  # fmt: skip
+    """Look the candidates up in every `shares`-th part of the visited set from `share` on, and add those that are new.
+
+    Part p has the candidates order[bounds[p]…bounds[p + 1]-1].  A state's number goes to `target`; a new one is `base` + the candidate that it was
+    first seen at.  `added` counts the new ones by part.
+    """
+    wide = prints.shape[1] > 1
+    for part in range(share, len(all_keys), shares):
+        keys, numbers, lo, hi = all_keys[part], all_numbers[part], bounds[part], bounds[part + 1]
+        room, ahead, touched = keys.shape[0], lo, np.uint64(0)
+        for i in range(lo, hi):
+            if i == ahead:  # ask for the memory of the next few at once, not for one after the other
+                ahead = min(i + 32, hi)
+                for k in range(i, ahead):
+                    touched ^= keys[home(max(prints[order[k], 0], np.uint64(1)), room), 0]
+            j = order[i]
+            x = max(prints[j, 0], np.uint64(1))  # 0 marks a free place
+            at = home(x, room)
+            while True:
+                found = keys[at, 0]
+                if found == x and (not wide or keys[at, 1] == prints[j, 1]):
+                    target[j] = numbers[at]
+                    fresh[j] = 0
+                    break
+                if found == 0:
+                    keys[at, 0] = x
+                    if wide:
+                        keys[at, 1] = prints[j, 1]
+                    numbers[at] = base + j
+                    target[j] = base + j
+                    place[j] = at
+                    fresh[j] = 1
+                    added[part] += 1
+                    break
+                at += 1
+                if at == room:
+                    at = 0
+        if touched == 1:  # so that the loads above are not optimised away
+            added[part] += 0
+
+
+@njit(cache=True, nogil=True)
+def renumber(all_numbers: Any, order: U32, bounds: I64, share: int, shares: int, place: U32, fresh: U8, final: U32) -> None:
+    """Give the new states of some parts their numbers."""
+    for part in range(share, len(all_numbers), shares):
+        numbers = all_numbers[part]
+        for i in range(bounds[part], bounds[part + 1]):
+            j = order[i]
+            if fresh[j]:
+                numbers[place[j]] = final[j]
+
+
+@njit(cache=True, nogil=True)
+def move_part(old_keys: U64, old_numbers: U32, keys: U64, numbers: U32) -> None:
+    """Move a part of the visited set into larger arrays."""
+    room, wide = keys.shape[0], keys.shape[1] > 1
+    for i in range(old_keys.shape[0]):
+        x = old_keys[i, 0]
+        if x != 0:
+            at = home(x, room)
+            while keys[at, 0] != 0:
+                at += 1
+                if at == room:
+                    at = 0
+            keys[at, 0] = x
+            if wide:
+                keys[at, 1] = old_keys[i, 1]
+            numbers[at] = old_numbers[i]
+
+
+@njit(cache=True, nogil=True)
+def number_new(fresh: U8, lo: int, hi: int, base: int, count: int, final: U32, new: U32) -> int:
+    """Number the new states among the candidates lo…hi-1 in order, `count` of this batch being numbered; answers how many are now."""
+    for j in range(lo, hi):
+        if fresh[j]:
+            final[j] = base + count
+            new[count] = j
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def targets(t: Arrays, target: U32, step: U16, lo: int, hi: int, base: int, final: U32, out: U32, at: int) -> int:
+    """Write the numbers of the states that protocol steps lead to, from place `at` on; answers the place after the last."""
+    for j in range(lo, hi):
+        if t.owed[step[j]]:
+            number = target[j]
+            out[at] = number if number < base else final[number - base]
+            at += 1
+    return at

@@ -65,7 +65,7 @@ def _components(graph: ProtocolGraph, group: bytearray) -> list[Component]:
     """The strongly connected components with an edge inside, each within one group, ordered by their first states.
 
     Most graphs have none but states that lead to themselves.  So states without another way on in their group are struck off (group 0)
-    before networkx is asked, the last found first: as few edges lead back, a round or two leave nothing of an acyclic graph.
+    before scipy is asked, the last found first: as few edges lead back, a round or two leave nothing of an acyclic graph.
     """
     loops = [state for state in range(len(group)) if state in graph.targets[graph.out[state] : graph.out[state + 1]]]
     left, worthwhile = list(range(len(group))), True
@@ -81,13 +81,26 @@ def _components(graph: ProtocolGraph, group: bytearray) -> list[Component]:
         left = kept[::-1]
     components: list[Component] = []
     if left:
-        import networkx as nx  # slow to import, and seldom needed
-
-        edges = ((state, target) for state in left for target, _ in graph.edges(state) if group[target] == group[state])
-        digraph: nx.DiGraph[int] = nx.DiGraph(edges)
-        components = [frozenset(component) for component in nx.strongly_connected_components(digraph) if len(component) > 1]
+        components = [component for component in _strongly_connected(graph, group, left) if len(component) > 1]
     covered = frozenset[int]().union(*components)
     return sorted((*components, *(frozenset([state]) for state in loops if state not in covered)), key=min)
+
+
+def _strongly_connected(graph: ProtocolGraph, group: bytearray, states: list[int]) -> list[Component]:
+    """The strongly connected components of these states, each within one group."""
+    from scipy.sparse import csr_array  # slow to import, and seldom needed
+    from scipy.sparse.csgraph import connected_components
+
+    index = {state: i for i, state in enumerate(states)}
+    out, targets = array("q", [0]), array("q")
+    for state in states:
+        targets.extend(index[target] for target in set(graph.targets[graph.out[state] : graph.out[state + 1]]) if group[target] == group[state])
+        out.append(len(targets))
+    matrix = csr_array((bytearray(b"\1") * len(targets), targets, out), shape=(len(states), len(states)), dtype="int8")
+    members: dict[int, list[int]] = {}
+    for state, label in zip(states, connected_components(matrix, connection="strong")[1].tolist(), strict=True):
+        members.setdefault(label, []).append(state)
+    return [frozenset(component) for component in members.values()]
 
 
 def _is_fair(graph: ProtocolGraph, component: Component, busy: Callable[[int], frozenset[int]]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
-from roamcheck.model.interface import Disabled, Model, Scope, fire
+from roamcheck.model.interface import Disabled, Model, Scope, State, fire
 
 from . import kernels, visited
 from .store import PART_SHIFT, PARTS, Log, Part
@@ -48,11 +48,6 @@ class Chunk:
         """The states lo…hi-1."""
         return Chunk(self.rows[lo:hi], self.prints[lo:hi], self.busy[lo:hi], self.first + lo, self.reducible)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory."""
-        return int(self.rows.nbytes + self.prints.nbytes + self.busy.nbytes)
-
 
 class Candidates:
     """Room for the candidates of a batch; the range of each worker starts at a multiple of `room`."""
@@ -72,6 +67,7 @@ class Search:
         self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int = 1, wide: bool = False, reduce: bool = False
     ) -> None:
         self.model, self.max_states, self.max_depth, self.first, self.workers = model, max_states or MOST_STATES, max_depth, first, workers
+        assert len(model.steps) < 1 << 16, "steps are numbered with 16 bits"
         self.began = monotonic()
         self.tables = Tables(model, wide)
         self.width = 2 if wide else 1
@@ -272,8 +268,7 @@ class Search:
 
     def materialise(self, batch: Chunk, fresh: int) -> tuple[Any, Any, Any, Any, Any, Any, int]:
         """The rows of the new states, their fingerprints, how many slots are busy, parents, steps, suspicion; and how many are quiescent."""
-        kind = self.row_type()
-        kind = np.promote_types(kind, batch.rows.dtype)
+        kind = np.promote_types(self.row_type(), batch.rows.dtype)
         rows, table = batch.rows.astype(kind, copy=False), np.empty((fresh, batch.rows.shape[1]), kind)
         prints, busy = np.empty((fresh, self.width), np.uint64), np.empty(fresh, np.uint16)
         parents, arrivals = np.empty(fresh, np.uint32), np.empty(fresh, np.uint16)
@@ -364,11 +359,7 @@ class Search:
         i, check = self.found[of]
         initial, steps = self.path(i)
         _, function, slots = self.tables.questions[check]
-        state = self.model.initial_states[initial]
-        for step in steps:
-            after = fire(self.model, self.model.steps[step], state)
-            assert not isinstance(after, Disabled), "the tables say what `fire` says"
-            state = after
+        state = self.fire_all(initial, steps)
         breach = function(tuple(state[slot] for slot in slots))
         assert breach is not None, "the tables say what the check says"
         return Counterexample(initial, steps, None, breach)
@@ -378,16 +369,21 @@ class Search:
         assert self.failed is not None
         i, step = self.failed
         initial, steps = self.path(i)
-        state = self.model.initial_states[initial]
-        for index in steps:
-            after = fire(self.model, self.model.steps[index], state)
-            assert not isinstance(after, Disabled)
-            state = after
+        cause = self.tables.causes[step]  # of the step's first failure: a value without a key fails here alone
         try:
-            fire(self.model, self.model.steps[step], state)
-        except Exception as cause:
-            return StepFailed(self.model.steps[step], step, initial, steps, cause)
-        raise AssertionError(f"{self.model.steps[step]} failed once, and does not when it is fired again")
+            fire(self.model, self.model.steps[step], self.fire_all(initial, steps))
+        except Exception as raised:
+            cause = raised
+        return StepFailed(self.model.steps[step], step, initial, steps, cause)
+
+    def fire_all(self, initial: int, steps: tuple[int, ...]) -> State:
+        """The state that a run ends in, by definition."""
+        state = self.model.initial_states[initial]
+        for step in steps:
+            after = fire(self.model, self.model.steps[step], state)
+            assert not isinstance(after, Disabled), "the tables say what `fire` says"
+            state = after
+        return state
 
     # ---- states that were found before --------------------------------------------------------------------------
 

@@ -33,11 +33,6 @@ class Part:
         move_part(self.keys, self.numbers, keys, numbers)
         self.keys, self.numbers = keys, numbers
 
-    @property
-    def nbytes(self) -> int:
-        """Memory."""
-        return self.keys.nbytes + self.numbers.nbytes
-
 
 class Log:
     """A sequence of numbers that grows at its end, in blocks, so that growing copies nothing."""
@@ -75,8 +70,3 @@ class Log:
         first, last = lo // self.BLOCK, (hi - 1) // self.BLOCK
         parts = [self.blocks[b][max(0, lo - b * self.BLOCK) : hi - b * self.BLOCK] for b in range(first, last + 1)]
         return np.concatenate(parts) if parts else np.empty(0, self.dtype)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory."""
-        return sum(block.nbytes for block in self.blocks)

@@ -61,6 +61,7 @@ class Tables:
         self._asked = np.zeros((ENOUGH, 2), np.int64)
         self._known: dict[tuple[int, int], int] = {}  # (node, value): the same answers
         self.nodes = 0
+        self.causes: dict[int, Exception] = {}  # by step: why it failed first
         self.evaluated = [0] * len(model.steps)  # by step: how often it reacted
         self.selector, self.chosen = Column(np.int32), Column(np.int32)
         self.guard, self.barred = Column(np.int32), Column(np.int32)
@@ -224,7 +225,7 @@ class Tables:
             values = tuple(self.values[row[slot]] for slot in footprint.reads)
             reaction = self.put(node, path[-1], self._try(move, word, values, index)) if known is None else known
         if reaction >= 0:
-            self._learn_appends(row, reaction)
+            self._learn_appends(row, reaction, index)
 
     def _refused(self, index: int, guard: tuple[Slot, Callable[[Value], Disabled | None]], row: Numbers) -> int:
         """DISABLED or GONE where the guard refuses."""
@@ -234,8 +235,8 @@ class Tables:
             return known
         try:
             refused = guard[1](self.values[value])
-        except Exception:
-            return self.put(node, value, FAILED)
+        except Exception as cause:
+            return self.put(node, value, self._failed(index, cause))
         return self.put(node, value, 0 if refused is None else _disabled(refused))
 
     def _select(self, index: int, value: Value) -> int:
@@ -243,8 +244,8 @@ class Tables:
         assert step.select is not None
         try:
             footprint = step.select(value)
-        except Exception:
-            return FAILED
+        except Exception as cause:
+            return self._failed(index, cause)
         return _disabled(footprint) if isinstance(footprint, Disabled) else self._move(index, footprint)
 
     def _try(self, move: int, word: Word | None, values: tuple[Value, ...], index: int) -> int:
@@ -255,9 +256,13 @@ class Tables:
             effect = step.react(word, values)
             if not isinstance(effect, Disabled):
                 return self._add_reaction(step, footprint, values, effect)
-        except Exception:
-            return FAILED
+        except Exception as cause:
+            return self._failed(index, cause)
         return _disabled(effect)
+
+    def _failed(self, index: int, cause: Exception) -> int:
+        self.causes.setdefault(index, cause)
+        return FAILED
 
     def _add_reaction(self, step: Step, footprint: Footprint, before: tuple[Value, ...], effect: Effect) -> int:
         """Values that stay are left out, except where the slot is also taken from: there they undo the taking.
@@ -314,22 +319,22 @@ class Tables:
             self._appended_at[node] = (slot, batches)
         return node
 
-    def _learn_appends(self, row: Numbers, reaction: int) -> None:
+    def _learn_appends(self, row: Numbers, reaction: int, index: int) -> None:
         taken, _, _, lo, hi, *_ = self.reactions.array[reaction].tolist()
         for slot, node in self.appended.array[lo:hi].tolist():
             was = row[slot] if slot != taken else int(self.rest.array[row[slot]])
             if (node, was) not in self._known:
-                self.put(node, was, self._append(node, was))
+                self.put(node, was, self._append(node, was, index))
 
-    def _append(self, node: int, number: int) -> int:
+    def _append(self, node: int, number: int, index: int) -> int:
         slot, batches = self._appended_at[node]
         value = self.values[number]
         try:
             for words in batches:
                 value = self.model.layout.slots[slot].append(value, words)
             return self.number(slot, value)
-        except Exception:
-            return FAILED
+        except Exception as cause:
+            return self._failed(index, cause)
 
     # ---- checks -----------------------------------------------------------------------------------------
 

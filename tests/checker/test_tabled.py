@@ -13,7 +13,7 @@ from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 from roamcheck.checker.verdict import Exploration, Violated
-from roamcheck.model.interface import Model, Scope
+from roamcheck.model.interface import Effect, Model, Scope
 from support import random_models
 from support.toys import TwoPhase, arrived, counter, crane, lossy_channel, never, ping_pong
 
@@ -80,3 +80,14 @@ def test_a_reduction_leaves_most_of_a_real_network_out() -> None:
     assert reduced.counts.quiescent == whole.counts.quiescent == 146
     assert 4 * reduced.counts.states < whole.counts.states
     assert {name: type(verdict) for name, verdict in reduced.verdicts.items()} == {name: type(verdict) for name, verdict in whole.verdicts.items()}
+
+
+def test_a_value_without_a_key_fails_its_step_and_is_named() -> None:
+    class Odd:
+        pass
+
+    model = counter(3)
+    step = replace(model.steps[0], react=lambda head, values: Effect((Odd(),)))
+    failed = tabled.explore(replace(model, steps=(step,))).failed
+    assert failed is not None
+    assert "a Odd has no key" in str(failed)

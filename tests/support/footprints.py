@@ -85,6 +85,12 @@ def check_step(model: Model, step: Step, state: State, pools: Pools, rng: random
     seen = look(step, state)
     if seen != look(step, state) or seen != look(step, copy.deepcopy(state)):
         raise Cheat(f"{step}: equal arguments, different answers")
+    if step.guard is not None and step.guard[1](state[step.guard[0]]) is not None and not isinstance(seen.outcome, Disabled):
+        raise Cheat(f"{step}: fires where its guard refuses")
+    if step.narrows is not None and isinstance(seen.outcome, Effect):
+        allowed = step.narrows[1](state[step.narrows[0]])
+        if any(slot not in allowed for slot, _ in seen.outcome.appended):
+            raise Cheat(f"{step}: appends to more than it narrows itself to")
     if seen.footprint is None:
         _changed_elsewhere(step, seen, state, pools, rng, kept={step.selector})
         return False

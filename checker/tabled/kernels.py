@@ -155,6 +155,9 @@ def expand(
     guard, barred, reactions, delta, append = t.guard, t.barred, t.reactions, t.delta, t.append
     n, lost, failed = base, 0, np.int64(-1)
     steps, wide, room = selector.shape[0], prints.shape[1] > 1, print_out.shape[0]
+    # What each step's guard and selector answered last, and to which value: neighbours often agree in these slots.
+    held, refusal = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
+    picked, picked_move = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
     for r in range(lo, hi):
         if n + steps > room:
             return n, r, lost, failed
@@ -166,7 +169,9 @@ def expand(
                 continue
             if guard[s] >= 0:
                 value = np.int64(rows[r, guard[s]])
-                found = look(asked, shift, np.int64(barred[s]), value)
+                if value != held[s]:
+                    held[s], refusal[s] = value, look(asked, shift, np.int64(barred[s]), value)
+                found = refusal[s]
                 if found < 0:
                     why[s] = NEVER if found == GONE else REFUSED
                     if found == MISS:
@@ -180,7 +185,9 @@ def expand(
             if selector[s] >= 0:
                 value = np.int64(rows[r, selector[s]])
                 key = (move << THIRTY_TWO) | value
-                move = look(asked, shift, move, value)
+                if value != picked[s]:
+                    picked[s], picked_move[s] = value, look(asked, shift, move, value)
+                move = picked_move[s]
                 reaction = move
             if move >= 0:
                 why[s] = OTHER
@@ -377,6 +384,7 @@ def judge(
     """
     asked, shift, checks, looks, reactions, check = t.asked, t.shift, t.checks, t.looks, t.reactions, t.check
     lost = 0
+    asked_last, answer_last = np.full(looks.shape[0], -1, np.int64), np.zeros(looks.shape[0], np.int64)  # neighbours often agree
     for i in range(lo, hi):
         reaction = np.int64(reaction_in[new[i]])
         first, local = np.int64(reactions[reaction, CHECKS]), np.int64(reactions[reaction, CHECKS + 1 + suspect[i]])
@@ -401,7 +409,9 @@ def judge(
                 for m in range(begin, checks[number, 2]):
                     value = np.int64(rows[i, looks[m]])
                     key = (node << THIRTY_TWO) | value
-                    node = look(asked, shift, node, value)
+                    if key != asked_last[m]:
+                        asked_last[m], answer_last[m] = key, look(asked, shift, node, value)
+                    node = answer_last[m]
                     if node < 0:
                         break
                 if node == MISS:

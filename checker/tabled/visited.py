@@ -104,7 +104,8 @@ def insert(
             if i == ahead:  # ask for the memory of the next few at once, not for one after the other
                 ahead = min(i + 32, hi)
                 for k in range(i, ahead):
-                    touched ^= keys[home(max(prints[order[k], 0], np.uint64(1)), room), 0]
+                    near = home(max(prints[order[k], 0], np.uint64(1)), room)
+                    touched ^= keys[near, 0] ^ np.uint64(numbers[near])
             j = order[i]
             x = max(prints[j, 0], np.uint64(1))  # 0 marks a free place
             at = home(x, room)

@@ -81,9 +81,8 @@ class Stubborn(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def look(asked: I64, shift: np.uint64, node: int, value: int) -> int:
-    """The answer to `value` at `node`."""
-    key = (np.int64(node) << THIRTY_TWO) | np.int64(value)
+def look(asked: I64, shift: np.uint64, key: int) -> int:
+    """The answer to a key: node << 32 | value."""
     mask = asked.shape[0] - 1
     place = np.int64((np.uint64(key) * SPREAD) >> shift)
     while True:
@@ -134,92 +133,95 @@ def missing(seen: I64, misses: I64, count: int, row: int, step: int, key: int) -
 
 @njit(cache=True, nogil=True)
 def expand(
-    t: Arrays, p: Stubborn, full: U8, rows: Any, prints: U64, busy: U16, lo: int, hi: int, base: int,
-    print_out: U64, row_out: U32, step_out: U16, reaction_out: I32, degree: U16, fired: I64, misses: I64, seen: I64,
+    t: Arrays, p: Stubborn, full: U8, rows: Any, prints: U64, busy: U16, only: U16, todo: U32, base: int,
+    print_out: U64, step_out: U16, reaction_out: I32, start: U32, size: U16, fired: I64, misses: I64, seen: I64, again: U32,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Write a candidate for each step that is enabled in rows lo…hi-1, from place `base` on.
+    """Write a candidate for each step that is enabled in the rows `todo`, from place `base` on: those of row r from start[r] on, size[r] of them.
 
-    Answers: the place after the last candidate, the first row for which there was no room (or hi), the number of misses, and row * steps + step
-    of the first failed reaction (or -1).  With misses the candidates are not all there.
+    Answers: the place after the last candidate, how many rows must be done again (written to `again`), the number of misses, and
+    row * steps + step of the first failed reaction (or -1).  A row is done again where an answer was missing, or where there was no room.
 
     With a reduction, of a row that is not to be explored in full only the steps of a stubborn set are left; `full` tells which rows lost none.
+    Where `only` is not empty, no step but only[r] is fired in row r.
     """
-    conflicts, enablers, settlers, serves, protocol, idle = p.conflicts, p.enablers, p.settlers, p.serves, p.protocol, t.busy
-    reduced, words, narrowing, changers, variants = conflicts.shape[0] > 0, conflicts.shape[2], p.narrowing, p.changers, p.numbers
-    over = np.zeros(words, np.uint64)
-    why = np.zeros(t.selector.shape[0], np.int64)
-    enabled, chosen_set, best, done = np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)
-    one = np.uint64(1)
+    # Arrays are taken out of the tuples once: doing so costs more than what is done with them here.
     keys, heads, rests, popped, asked, shift = t.key, t.head, t.rest, t.popped, t.asked, t.shift
-    selector, chosen, silent, owing, takes, start, reads, read = t.selector, t.chosen, t.silent, t.owed, t.takes, t.start, t.reads, t.read
+    selector, chosen, silent, takes, start_of, reads, read = t.selector, t.chosen, t.silent, t.takes, t.start, t.reads, t.read
     guard, barred, reactions, delta, append = t.guard, t.barred, t.reactions, t.delta, t.append
-    n, lost, failed = base, 0, np.int64(-1)
-    steps, wide, room = selector.shape[0], prints.shape[1] > 1, print_out.shape[0]
-    # What each step's guard and selector answered last, and to which value: neighbours often agree in these slots.
-    held, refusal = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
-    picked, picked_move = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
-    for r in range(lo, hi):
-        if n + steps > room:
-            return n, r, lost, failed
-        owed, start_of_row, lost_before = 0, n, lost
+    reduced, words, narrowing, changers, variants = p.conflicts.shape[0] > 0, p.conflicts.shape[2], p.narrowing, p.changers, p.numbers
+    steps, wide, room, one = selector.shape[0], prints.shape[1] > 1, print_out.shape[0], np.uint64(1)
+    why, enabled, sets = np.zeros(steps, np.int64), np.zeros(words, np.uint64), np.zeros((4, words), np.uint64)
+    # What each step's guard, selector and word answered last, and to which key: neighbours often ask the same.
+    guard_key, guard_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
+    move_key, move_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
+    word_key, word_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
+    n, lost, failed, unfinished = base, 0, np.int64(-1), 0
+    for turn in range(todo.shape[0]):
+        r = np.int64(todo[turn])
+        if n + steps > room or lost >= misses.shape[0]:
+            again[unfinished] = r
+            unfinished += 1
+            continue
+        first, complete, lowest, highest = n, True, 0, steps
+        if only.shape[0] > 0:
+            lowest, highest = np.int64(only[r]), np.int64(only[r]) + 1
         enabled[:] = 0
-        for s in range(steps):
+        for s in range(lowest, highest):
             if silent[s] and busy[r]:
                 why[s] = NEVER
                 continue
             if guard[s] >= 0:
-                value = np.int64(rows[r, guard[s]])
-                if value != held[s]:
-                    held[s], refusal[s] = value, look(asked, shift, np.int64(barred[s]), value)
-                found = refusal[s]
+                key = (np.int64(barred[s]) << THIRTY_TWO) | np.int64(rows[r, guard[s]])
+                if key != guard_key[s]:
+                    guard_key[s], guard_answer[s] = key, look(asked, shift, key)
+                found = guard_answer[s]
                 if found < 0:
                     why[s] = NEVER if found == GONE else REFUSED
                     if found == MISS:
-                        lost = missing(seen, misses, lost, r, s, (np.int64(barred[s]) << THIRTY_TWO) | value)
-                    elif found == FAILED and failed < 0:
-                        failed = np.int64(r) * steps + s
+                        complete = False
+                        lost = missing(seen, misses, lost, r, s, key)
+                    elif found == FAILED and (failed < 0 or r * steps + s < failed):
+                        failed = r * steps + s
                     continue
             why[s] = UNSELECTED
-            # The reaction, or DISABLED, FAILED, or MISS with the key that has no answer.
+            # The reaction, or DISABLED, GONE, FAILED, or MISS with the key that has no answer.
             key, reaction, move = np.int64(0), np.int64(DISABLED), np.int64(chosen[s])
             if selector[s] >= 0:
-                value = np.int64(rows[r, selector[s]])
-                key = (move << THIRTY_TWO) | value
-                if value != picked[s]:
-                    picked[s], picked_move[s] = value, look(asked, shift, move, value)
-                move = picked_move[s]
+                key = (move << THIRTY_TWO) | np.int64(rows[r, selector[s]])
+                if key != move_key[s]:
+                    move_key[s], move_answer[s] = key, look(asked, shift, key)
+                move = move_answer[s]
                 reaction = move
             if move >= 0:
                 why[s] = OTHER
                 taken = np.int64(takes[move])
-                reaction = np.int64(start[move])
+                reaction = np.int64(start_of[move])
                 if taken >= 0:
                     word = np.int64(heads[rows[r, taken]])
                     if word < 0:
                         why[s] = EMPTY
                         continue
                     key = (reaction << THIRTY_TWO) | word
-                    reaction = look(asked, shift, reaction, word)
+                    if key != word_key[s]:
+                        word_key[s], word_answer[s] = key, look(asked, shift, key)
+                    reaction = word_answer[s]
                 k, end = np.int64(reads[move, 0]), np.int64(reads[move, 1])
                 while k < end and reaction >= 0:
-                    value = np.int64(rows[r, read[k]])
-                    key = (reaction << THIRTY_TWO) | value
-                    reaction = look(asked, shift, reaction, value)
+                    key = (reaction << THIRTY_TWO) | np.int64(rows[r, read[k]])
+                    reaction = look(asked, shift, key)
                     k += 1
             if reaction < 0:
                 if reaction == MISS:
+                    complete = False
                     lost = missing(seen, misses, lost, r, s, key)
-                elif reaction == FAILED and failed < 0:
-                    failed = np.int64(r) * steps + s
+                elif reaction == FAILED and (failed < 0 or r * steps + s < failed):
+                    failed = r * steps + s
                 elif reaction == GONE:
                     why[s] = NEVER
                 continue
-            x, y = prints[r, 0], np.uint64(0)
+            x, y = prints[r, 0] ^ delta[reaction, 0], np.uint64(0)
             if wide:
-                y = prints[r, 1]
-            x ^= delta[reaction, 0]
-            if wide:
-                y ^= delta[reaction, 1]
+                y = prints[r, 1] ^ delta[reaction, 1]
             taken = np.int64(reactions[reaction, TAKES])
             if taken >= 0:
                 was = np.int64(rows[r, taken])
@@ -228,108 +230,131 @@ def expand(
                     y ^= popped[was, 1]
             longer = np.int64(0)
             for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
-                slot, node = np.int64(append[k, 0]), np.int64(append[k, 1])
+                slot = np.int64(append[k, 0])
                 was = np.int64(rows[r, slot])
                 if slot == taken:
                     was = np.int64(rests[was])
-                longer = look(asked, shift, node, was)
+                key = (np.int64(append[k, 1]) << THIRTY_TWO) | was
+                longer = look(asked, shift, key)
                 if longer < 0:
-                    if longer == MISS:
-                        lost = missing(seen, misses, lost, r, s, (node << THIRTY_TWO) | was)
-                    elif failed < 0:
-                        failed = np.int64(r) * steps + s
                     break
                 x ^= keys[was, 0] ^ keys[longer, 0]
                 if wide:
                     y ^= keys[was, 1] ^ keys[longer, 1]
-            if longer < 0:
-                continue
-            print_out[n, 0] = x
-            if wide:
-                print_out[n, 1] = y
-            row_out[n] = r
-            step_out[n] = s
-            reaction_out[n] = reaction
-            n += 1
-            enabled[s >> 6] |= one << np.uint64(s & 63)
-        if reduced and not full[r] and busy[r] and lost == lost_before and n - start_of_row > 1:
-            variant = np.int64(0)
-            if narrowing >= 0:
-                over[:] = 0
-                for s in range(steps):
-                    if why[s] == NEVER and not silent[s] and not enabled[s >> 6] >> np.uint64(s & 63) & one:
-                        over[s >> 6] |= one << np.uint64(s & 63)
-                variant = np.int64(-1)
-                for w in range(words):
-                    if changers[w] & ~over[w]:
-                        variant = np.int64(0)
-                if variant < 0:
-                    value = np.int64(rows[r, narrowing])
-                    if value < variants.shape[0]:
-                        variant = np.int64(variants[value])
-                    if variant < 0:
-                        lost = missing(seen, misses, lost, r, steps, (np.int64(1) << np.int64(62)) | value)
-                        continue
-            # The stubborn set with the fewest enabled steps: one is grown from what may settle each busy slot that is served here.
-            fewest = n - start_of_row
-            for c in range(start_of_row, n):
-                s = np.int64(step_out[c])
-                slot = np.int64(reactions[reaction_out[c], TAKES])
-                if slot < 0:
-                    slot = np.int64(serves[s])
-                if not protocol[s] or slot < 0 or not idle[rows[r, slot]]:
-                    continue
-                for w in range(words):
-                    chosen_set[w] = settlers[slot, w]
-                    done[w] = 0
-                growing = True
-                while growing:
-                    growing = False
-                    for w in range(words):
-                        todo = chosen_set[w] & ~done[w]
-                        done[w] |= todo
-                        m = 64 * w
-                        while todo:
-                            if todo & one:
-                                growing = True
-                                is_on = enabled[w] >> np.uint64(m & 63) & one
-                                for v in range(words):
-                                    if is_on:
-                                        chosen_set[v] |= conflicts[variant, m, v]
-                                    else:
-                                        chosen_set[v] |= enablers[variant, m, why[m], v]
-                            todo >>= one
-                            m += 1
-                size = 0
-                for k in range(start_of_row, n):
-                    size += np.int64(chosen_set[step_out[k] >> 6] >> np.uint64(step_out[k] & 63) & one)
-                if size < fewest:
-                    fewest = size
-                    best[:] = chosen_set
-                    if size == 1:
-                        break
-            if fewest < n - start_of_row:
-                kept = start_of_row
-                for k in range(start_of_row, n):
-                    if best[step_out[k] >> 6] >> np.uint64(step_out[k] & 63) & one:
-                        print_out[kept] = print_out[k]
-                        row_out[kept], step_out[kept], reaction_out[kept] = row_out[k], step_out[k], reaction_out[k]
-                        kept += 1
-                n = kept
+            if longer == MISS:
+                complete = False
+                lost = missing(seen, misses, lost, r, s, key)
+            elif longer < 0:
+                if failed < 0 or r * steps + s < failed:
+                    failed = r * steps + s
             else:
+                print_out[n, 0] = x
+                if wide:
+                    print_out[n, 1] = y
+                step_out[n] = s
+                reaction_out[n] = reaction
+                n += 1
+                enabled[s >> 6] |= one << np.uint64(s & 63)
+        if complete and reduced:
+            if full[r] or busy[r] == 0 or n - first < 2:
                 full[r] = 1
+            else:
+                variant = np.int64(0)
+                if narrowing >= 0:
+                    variant = variant_of(silent, changers, variants, np.int64(rows[r, narrowing]), enabled, why, sets[0])
+                if variant < 0:
+                    complete = False
+                    lost = missing(seen, misses, lost, r, steps, (np.int64(1) << np.int64(62)) | np.int64(rows[r, narrowing]))
+                else:
+                    kept = keep_stubborn(t, p, variant, rows, r, first, n, enabled, why, print_out, step_out, reaction_out, sets)
+                    full[r] = kept == n
+                    n = kept
+        if complete:
+            start[r], size[r] = first, n - first
+            for k in range(first, n):
+                fired[step_out[k]] += 1
         else:
-            full[r] = 1
-        for k in range(start_of_row, n):
-            fired[step_out[k]] += 1
-            owed += owing[step_out[k]]
-        degree[r] = owed
-    return n, hi, lost, failed
+            n = first
+            again[unfinished] = r
+            unfinished += 1
+    return n, unfinished, lost, failed
+
+
+@njit(cache=True, nogil=True)
+def variant_of(silent: U8, changers: U64, variants: I32, value: int, enabled: U64, why: I64, over: U64) -> int:
+    """Which relations hold in a row: 0 while a step that may change the narrowing slot may fire yet; -1 if its value is not known yet."""
+    over[:] = 0
+    for s in range(why.shape[0]):
+        if why[s] == NEVER and not silent[s] and not enabled[s >> 6] >> np.uint64(s & 63) & np.uint64(1):
+            over[s >> 6] |= np.uint64(1) << np.uint64(s & 63)
+    for w in range(over.shape[0]):
+        if changers[w] & ~over[w]:
+            return 0
+    return np.int64(variants[value]) if value < variants.shape[0] else np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def keep_stubborn(
+    t: Arrays, p: Stubborn, variant: int, rows: Any, r: int, first: int, n: int, enabled: U64, why: I64,
+    print_out: U64, step_out: U16, reaction_out: I32, sets: U64,
+) -> int:  # fmt: skip
+    """Of the candidates first…n-1 of row r, keep those of the stubborn set with the fewest; answers the place after the last.
+
+    One set is grown from what may settle each busy slot that is served here.
+    """
+    one, words, fewest, idle, reactions = np.uint64(1), enabled.shape[0], n - first, t.busy, t.reactions
+    conflicts, enablers, settlers, serves, protocol = p.conflicts, p.enablers, p.settlers, p.serves, p.protocol
+    grown, done, best = sets[1], sets[2], sets[3]
+    for c in range(first, n):
+        s = np.int64(step_out[c])
+        slot = np.int64(reactions[reaction_out[c], TAKES])
+        if slot < 0:
+            slot = np.int64(serves[s])
+        if not protocol[s] or slot < 0 or not idle[rows[r, slot]]:
+            continue
+        for w in range(words):
+            grown[w] = settlers[slot, w]
+            done[w] = 0
+        growing = True
+        while growing:
+            growing = False
+            for w in range(words):
+                todo = grown[w] & ~done[w]
+                done[w] |= todo
+                m = 64 * w
+                while todo:
+                    if todo & one:
+                        growing = True
+                        is_on = enabled[w] >> np.uint64(m & 63) & one
+                        for v in range(words):
+                            if is_on:
+                                grown[v] |= conflicts[variant, m, v]
+                            else:
+                                grown[v] |= enablers[variant, m, why[m], v]
+                    todo >>= one
+                    m += 1
+        size = 0
+        for k in range(first, n):
+            size += np.int64(grown[step_out[k] >> 6] >> np.uint64(step_out[k] & 63) & one)
+        if size < fewest:
+            fewest = size
+            best[:] = grown
+            if size == 1:
+                break
+    if fewest == n - first:
+        return n
+    kept = first
+    for k in range(first, n):
+        if best[step_out[k] >> 6] >> np.uint64(step_out[k] & 63) & one:
+            print_out[kept] = print_out[k]
+            step_out[kept], reaction_out[kept] = step_out[k], reaction_out[k]
+            kept += 1
+    return kept
 
 
 @njit(cache=True, nogil=True)
 def materialise(
-    t: Arrays, rows: Any, prints: U64, busy: U16, new: U32, lo: int, hi: int, print_in: U64, row_in: U32, step_in: U16, reaction_in: I32, first: int,
+    t: Arrays, rows: Any, busy: U16, new: U32, origin: U32, lo: int, hi: int, print_in: U64, step_in: U16, reaction_in: I32, first: int,
     rows_out: Any, prints_out: U64, busy_out: U16, parent_out: U32, arrival_out: U16, suspect_out: U8,
 ) -> int:  # fmt: skip
     """Write the rows of the new states lo…hi-1 of a batch; `first` is the number of the state in rows[0].  Answers how many are quiescent."""
@@ -338,7 +363,7 @@ def materialise(
     quiet = 0
     for i in range(lo, hi):
         j = np.int64(new[i])
-        r, reaction = np.int64(row_in[j]), np.int64(reaction_in[j])
+        r, reaction = np.int64(origin[i]), np.int64(reaction_in[j])
         owing, odd = np.int64(busy[r]), np.uint8(0)
         for slot in range(slots):
             rows_out[i, slot] = rows[r, slot]
@@ -357,7 +382,7 @@ def materialise(
         for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
             slot = np.int64(append[k, 0])
             was = np.int64(rows_out[i, slot])
-            longer = look(asked, shift, np.int64(append[k, 1]), was)
+            longer = look(asked, shift, (np.int64(append[k, 1]) << THIRTY_TWO) | was)
             owing += np.int64(idle[longer]) - np.int64(idle[was])
             odd |= suspect[longer]
             rows_out[i, slot] = longer
@@ -374,19 +399,20 @@ def materialise(
 
 @njit(cache=True, nogil=True)
 def judge(
-    t: Arrays, rows: Any, busy: U16, suspect: U8, new: U32, reaction_in: I32, lo: int, hi: int, spent: int, quiet: I32, quiescent: int, active: U8,
-    breach: I64, misses: I64, seen: I64,
-) -> int:  # fmt: skip
-    """Ask what a breach could have come up in, in the new states lo…hi-1: of each property the first state and check go to `breach`.
+    t: Arrays, rows: Any, busy: U16, suspect: U8, new: U32, reaction_in: I32, lo: int, todo: U32, spent: int, quiet: I32, quiescent: int, active: U8,
+    breach: I64, misses: I64, seen: I64, again: U32,
+) -> tuple[int, int]:  # fmt: skip
+    """Ask what a breach could have come up in, in the new states lo + todo[…]: of each property the first state and check go to `breach`.
 
     `quiet` are the checks of quiescent states: the first `quiescent` of them are asked in all, the rest only where the check `spent` says that
-    the budget is spent.  Answers the number of misses.
+    the budget is spent.  Answers how many states must be asked again (written to `again`), and the number of misses.
     """
     asked, shift, checks, looks, reactions, check = t.asked, t.shift, t.checks, t.looks, t.reactions, t.check
-    lost = 0
-    asked_last, answer_last = np.full(looks.shape[0], -1, np.int64), np.zeros(looks.shape[0], np.int64)  # neighbours often agree
-    for i in range(lo, hi):
-        reaction = np.int64(reaction_in[new[i]])
+    lost, unfinished = 0, 0
+    last_key, last_answer = np.full(looks.shape[0], -1, np.int64), np.zeros(looks.shape[0], np.int64)
+    for turned in range(todo.shape[0]):
+        i = lo + np.int64(todo[turned])
+        reaction, complete = np.int64(reaction_in[new[i]]), True
         first, local = np.int64(reactions[reaction, CHECKS]), np.int64(reactions[reaction, CHECKS + 1 + suspect[i]])
         last, turn = local, np.int64(-1)  # what is asked: check[first…local-1], whether the budget is spent, quiet[0…last-local-1]
         if busy[i] == 0:
@@ -404,17 +430,17 @@ def judge(
                     number = np.int64(quiet[k - local - (turn >= 0 and k > turn)])
                 node, begin = np.int64(checks[number, 0]), np.int64(checks[number, 1])
             of = np.int64(checks[number, 3])
-            if k == turn or (active[of] and breach[of, 0] < 0):
+            if k == turn or (active[of] and (breach[of, 0] < 0 or i < breach[of, 0])):
                 key = np.int64(0)
                 for m in range(begin, checks[number, 2]):
-                    value = np.int64(rows[i, looks[m]])
-                    key = (node << THIRTY_TWO) | value
-                    if key != asked_last[m]:
-                        asked_last[m], answer_last[m] = key, look(asked, shift, node, value)
-                    node = answer_last[m]
+                    key = (node << THIRTY_TWO) | np.int64(rows[i, looks[m]])
+                    if key != last_key[m]:  # neighbours often ask the same
+                        last_key[m], last_answer[m] = key, look(asked, shift, key)
+                    node = last_answer[m]
                     if node < 0:
                         break
                 if node == MISS:
+                    complete = False
                     lost = missing(seen, misses, lost, i, number, key)
                 elif node == 1:
                     if k == turn:
@@ -423,4 +449,7 @@ def judge(
                         breach[of, 0] = i
                         breach[of, 1] = number
             k += 1
-    return lost
+        if not complete:
+            again[unfinished] = todo[turned]
+            unfinished += 1
+    return unfinished, lost

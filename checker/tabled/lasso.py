@@ -1,80 +1,114 @@
-"""Runs that go on for ever, on the tabled graph: what cannot lie on a cycle is struck off, and the rest is a `ProtocolGraph` as any other."""
+"""Runs that go on for ever, on the tabled graph: the components of what lies on cycles, told apart in arrays as `roamcheck.checker.cycles` tells them
+apart one by one."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from roamcheck.checker.cycles import ProtocolGraph, find_cycles, shortest_turn
+from roamcheck.checker.cycles import Component, ProtocolGraph, shortest_turn
 from roamcheck.checker.verdict import Counterexample, goes_on_for_ever
 from roamcheck.model.interface import Kind, Scope
 
 from . import trimming
+from .refiring import rebuild, successors
 from .search import Search
+
+
+class Edges(NamedTuple):
+    """Protocol steps among some states, in the order of the states; and of each of these whether an environment step is enabled in it."""
+
+    source: Any
+    target: Any
+    step: Any
+    stirred: Any
 
 
 def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int, int]:
     """Put the shortest run that goes on for ever into `found`, under each property of runs; how many cycles are unfair, and how many wait."""
-    model, tables, alive = search.model, search.tables, on_cycles(search)
-    if not len(alive):
+    model, tables, turning = search.model, search.tables, on_cycles(search)
+    if not len(turning):
         return 0, 0
-    rows = search.rebuild(alive)
-    graph = protocol_graph(search, alive, rows)
-    spent_by: dict[tuple[int, ...], bool] = {}
-    busy_by: dict[bytes, frozenset[int]] = {}
-    owing = tables.busy.array[rows]
-
-    def spent(i: int) -> bool:
-        budget = tuple(int(rows[i, slot]) for slot in model.budget)
-        if budget not in spent_by:
-            spent_by[budget] = model.spent(tables.state(budget))
-        return spent_by[budget]
-
-    def busy(i: int) -> frozenset[int]:
-        key = owing[i].tobytes()
-        if key not in busy_by:
-            busy_by[key] = frozenset(np.flatnonzero(owing[i]).tolist())
-        return busy_by[key]
-
-    cycles = find_cycles(graph, spent, busy)
+    rows = rebuild(search, turning)
+    edges, spent, busy = protocol_edges(search, turning, rows), budget_spent(search, rows), tables.busy.array[rows]
+    label = components(edges, spent)
+    count = int(label.max()) + 1
+    served = np.zeros((count, rows.shape[1] + 1), bool)  # the last column is for steps that serve nothing
+    inside = (label[edges.source] == label[edges.target]) & (label[edges.source] >= 0)
+    serves = np.array([-1 if step.serves is None else step.serves for step in model.steps])
+    served[label[edges.source[inside]], serves[edges.step[inside]]] = True
+    members = np.argsort(label, kind="stable")[np.count_nonzero(label < 0) :]
+    starts = np.searchsorted(label[members], np.arange(count))
+    owed = np.bitwise_and.reduceat(busy[members], starts).astype(bool) if count else np.zeros((0, rows.shape[1]), bool)
+    stirred = np.bitwise_or.reduceat(edges.stirred[members], starts) if count else np.zeros(0, bool)
+    fair, is_spent = ~(owed & ~served[:, :-1]).any(axis=1), spent[members[starts]] if count else np.zeros(0, bool)
     asked = [of for of in model.properties if of.scope is Scope.RUN]
-    if asked and cycles.fair:
-        turn = shortest_turn(graph, cycles.fair, busy, lambda i: search.depth(int(alive[i])))
-        initial, stem = search.path(int(alive[turn.start]))
-        lasso = Counterexample(initial, stem + turn.steps, len(stem), goes_on_for_ever(model.steps[step] for step in turn.steps))
-        found.update({of.name: lasso for of in asked})
-    return cycles.unfair, cycles.waiting
+    if asked and (fair & is_spent).any():
+        chosen = np.flatnonzero(fair & is_spent).tolist()
+        homes = tuple(frozenset(np.flatnonzero(label == component).tolist()) for component in chosen)
+        found.update(dict.fromkeys((of.name for of in asked), lasso(search, turning, homes, edges, busy)))
+    return int(np.count_nonzero(is_spent & ~fair)), int(np.count_nonzero(~is_spent & fair & ~stirred))
 
 
-def protocol_graph(search: Search, alive: Any, rows: Any) -> ProtocolGraph:
-    """The protocol steps among the states `alive`, whose rows are given; states are renumbered from 0 in order."""
-    steps = search.model.steps
-    graph = ProtocolGraph([step.serves for step in steps])
-    owed = np.array([step.kind is Kind.PROTOCOL for step in steps])
-    moves = np.array([step.kind is Kind.ENVIRONMENT for step in steps])
-    for enabled, targets in search.successors(rows):
-        graph.out.append(len(graph.targets))
-        graph.stirred.append(bool(moves[enabled].any()))
-        at = np.minimum(np.searchsorted(alive, targets), len(alive) - 1)
-        inside = owed[enabled] & (alive[at] == targets)
-        graph.targets.extend(at[inside].tolist())
-        graph.steps.extend(enabled[inside].tolist())
-    graph.out.append(len(graph.targets))
-    return graph
+def lasso(search: Search, states: Any, fair: tuple[Component, ...], edges: Edges, busy: Any) -> Counterexample:
+    """The shortest run into one of these components and once round it, fairly."""
+    graph = ProtocolGraph([step.serves for step in search.model.steps])
+    graph.out.frombytes(np.searchsorted(edges.source, np.arange(len(states) + 1)).astype(np.uint64).tobytes())
+    graph.targets.frombytes(edges.target.astype(np.uint32).tobytes())
+    graph.steps.frombytes(edges.step.astype(np.uint32).tobytes())
+    known: dict[bytes, frozenset[int]] = {}
+
+    def owing(i: int) -> frozenset[int]:
+        key = busy[i].tobytes()
+        if key not in known:
+            known[key] = frozenset(np.flatnonzero(busy[i]).tolist())
+        return known[key]
+
+    turn = shortest_turn(graph, fair, owing, lambda i: search.depth(int(states[i])))
+    initial, stem = search.path(int(states[turn.start]))
+    return Counterexample(initial, stem + turn.steps, len(stem), goes_on_for_ever(search.model.steps[step] for step in turn.steps))
+
+
+def protocol_edges(search: Search, states: Any, rows: Any) -> Edges:
+    """The protocol steps among the states whose numbers and rows are given; states are renumbered from 0 in order."""
+    owed = np.array([step.kind is Kind.PROTOCOL for step in search.model.steps])
+    moves = np.array([step.kind is Kind.ENVIRONMENT for step in search.model.steps])
+    stirred, found = np.zeros(len(states), bool), []
+    for row, step, target in successors(search, rows):
+        stirred[row[moves[step]]] = True
+        at = np.minimum(np.searchsorted(states, target), len(states) - 1)
+        inside = owed[step] & (states[at] == target)
+        found.append((row[inside], at[inside], step[inside].astype(np.int64)))
+    return Edges(*(np.concatenate(some) for some in zip(*found, strict=True)), stirred)
+
+
+def budget_spent(search: Search, rows: Any) -> Any:
+    """Of each row, whether the environment's budget is spent."""
+    budget = search.model.budget
+    if not budget:
+        return np.full(len(rows), search.model.spent(()))
+    distinct, at = np.unique(rows[:, budget], axis=0, return_inverse=True)
+    return np.array([search.model.spent(search.tables.state(values)) for values in distinct.tolist()])[at.ravel()]
+
+
+def components(edges: Edges, group: Any) -> Any:
+    """Of each state, the number of its strongly connected component within its group, in the order of their first states; -1 if it is on no cycle."""
+    same = group[edges.source] == group[edges.target]
+    labels = trimming.components(edges.source[same], edges.target[same], len(group))
+    cyclic = np.bincount(labels)[labels] > 1
+    cyclic[edges.source[edges.source == edges.target]] = True
+    kept, first, at = np.unique(labels[cyclic], return_index=True, return_inverse=True)
+    rank = np.empty(len(kept), np.int64)
+    rank[np.argsort(first)] = np.arange(len(kept))
+    label = np.full(len(group), -1)
+    label[cyclic] = rank[at.ravel()]
+    return label
 
 
 def on_cycles(search: Search) -> Any:
-    """The numbers of the states that may lie on a cycle of protocol steps, in order."""
+    """The numbers of the states that lie on a cycle of steps, in order."""
     degree, edges = search.degree.read(0, len(search.degree)), search.edges.read(0, len(search.edges))
     out = np.zeros(len(degree) + 1, np.int64)
     np.cumsum(degree, out=out[1:])
-    alive, loops = np.ones(len(degree), np.uint8), np.zeros(len(degree), np.uint8)
-    trimming.mark_loops(out, edges, loops)
-    left, before = len(alive), len(alive) + 1
-    while left and left < before:
-        before = left
-        left = int(trimming.strike_sinks(out, edges, alive))
-        if left and 20 * left > 19 * before:
-            left = int(trimming.strike_sources(out, edges, alive))
-    return np.flatnonzero(alive | loops)
+    return trimming.on_cycles(out, edges, np.ones(len(degree), np.uint8))

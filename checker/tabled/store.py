@@ -65,6 +65,14 @@ class Log:
     def __getitem__(self, index: int) -> int:
         return int(self.blocks[index // self.BLOCK][index % self.BLOCK])
 
+    def at(self, indices: NDArray[Any]) -> NDArray[Any]:
+        """Those at these indices."""
+        out = np.empty(len(indices), self.dtype)
+        for b in np.unique(indices // self.BLOCK).tolist():
+            here = indices // self.BLOCK == b
+            out[here] = self.blocks[b][indices[here] % self.BLOCK]
+        return out
+
     def read(self, lo: int, hi: int) -> NDArray[Any]:
         """A copy of lo…hi-1."""
         first, last = lo // self.BLOCK, (hi - 1) // self.BLOCK

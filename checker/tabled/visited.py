@@ -44,46 +44,22 @@ def find(all_keys: Any, all_numbers: Any, prints: U64, lo: int, hi: int, part_sh
 
 
 @njit(cache=True, nogil=True)
-def find_closing(
-    all_keys: Any, all_numbers: Any, prints: U64, row: U32, lo: int, hi: int, part_shift: np.uint64, first: int, full: U8,
-) -> int:  # fmt: skip
-    """Mark, among the reduced rows, those with a candidate that leads to a state that was found no later; how many such candidates there are."""
-    closing, wide = 0, prints.shape[1] > 1
-    for j in range(lo, hi):
-        r = row[j]
-        if full[r] == 1:
-            continue
-        part = np.int64(prints[j, 0] >> part_shift)
-        keys, numbers = all_keys[part], all_numbers[part]
-        room, x = keys.shape[0], max(prints[j, 0], np.uint64(1))
-        at = home(x, room)
-        while keys[at, 0] != 0:
-            if keys[at, 0] == x and (not wide or keys[at, 1] == prints[j, 1]):
-                if np.int64(numbers[at]) <= first + r:
-                    full[r] = 2
-                    closing += 1
-                break
-            at += 1
-            if at == room:
-                at = 0
-    return closing
-
-
-@njit(cache=True, nogil=True)
-def count_parts(prints: U64, lo: int, hi: int, shift: np.uint64, counts: I64) -> None:
-    """How many of the candidates lo…hi-1 belong to each part of the visited set."""
+def count_parts(prints: U64, start: U32, size: U16, lo: int, hi: int, shift: np.uint64, counts: I64) -> None:
+    """How many of the candidates of the rows lo…hi-1 belong to each part of the visited set."""
     counts[:] = 0
-    for j in range(lo, hi):
-        counts[np.int64(prints[j, 0] >> shift)] += 1
+    for r in range(lo, hi):
+        for j in range(start[r], start[r] + size[r]):
+            counts[np.int64(prints[j, 0] >> shift)] += 1
 
 
 @njit(cache=True, nogil=True)
-def sort_parts(prints: U64, lo: int, hi: int, shift: np.uint64, at: I64, order: U32) -> None:
-    """Write the candidates part by part, each part in the order of the candidates; `at` says where, and is left at the ends."""
-    for j in range(lo, hi):
-        part = np.int64(prints[j, 0] >> shift)
-        order[at[part]] = j
-        at[part] += 1
+def sort_parts(prints: U64, start: U32, size: U16, lo: int, hi: int, shift: np.uint64, at: I64, order: U32) -> None:
+    """Write the candidates part by part, each part in the order of the rows; `at` says where, and is left at the ends."""
+    for r in range(lo, hi):
+        for j in range(start[r], start[r] + size[r]):
+            part = np.int64(prints[j, 0] >> shift)
+            order[at[part]] = j
+            at[part] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -162,22 +138,31 @@ def move_part(old_keys: U64, old_numbers: U32, keys: U64, numbers: U32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def number_new(fresh: U8, lo: int, hi: int, base: int, count: int, final: U32, new: U32) -> int:
-    """Number the new states among the candidates lo…hi-1 in order, `count` of this batch being numbered; answers how many are now."""
-    for j in range(lo, hi):
-        if fresh[j]:
-            final[j] = base + count
-            new[count] = j
-            count += 1
+def number_new(fresh: U8, start: U32, size: U16, base: int, final: U32, new: U32, origin: U32) -> int:
+    """Number the new states in the order of the rows that they come from; answers how many there are."""
+    count = 0
+    for r in range(start.shape[0]):
+        for j in range(start[r], start[r] + size[r]):
+            if fresh[j]:
+                final[j] = base + count
+                new[count] = j
+                origin[count] = r
+                count += 1
     return count
 
 
 @njit(cache=True, nogil=True)
-def targets(t: Arrays, target: U32, step: U16, lo: int, hi: int, base: int, final: U32, out: U32, at: int) -> int:
-    """Write the numbers of the states that protocol steps lead to, from place `at` on; answers the place after the last."""
-    for j in range(lo, hi):
-        if t.owed[step[j]]:
-            number = target[j]
-            out[at] = number if number < base else final[number - base]
-            at += 1
+def targets(
+    owed: U8, target: U32, step: U16, start: U32, size: U16, lo: int, hi: int, base: int, final: U32, degree: U16, out: U32,
+) -> int:  # fmt: skip
+    """Write the numbers of the states that the steps that are `owed` lead to from the rows lo…hi-1, and how many those are of each row."""
+    at = 0
+    for r in range(lo, hi):
+        before = at
+        for j in range(start[r], start[r] + size[r]):
+            if owed[step[j]]:
+                number = target[j]
+                out[at] = number if number < base else final[number - base]
+                at += 1
+        degree[r] = at - before
     return at

@@ -1,0 +1,91 @@
+"""States that were found before: their rows are not kept, but each can be fired anew from its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import kernels, visited
+from .search import BATCH, Chunk, Search
+from .store import PART_SHIFT
+
+
+class Unfireable(Exception):
+    """A step that was recorded does not fire where it is said to."""
+
+
+def chunk(search: Search, rows: Any, first: int = 0) -> Chunk:
+    """Rows with what goes with them."""
+    tables = search.tables
+    busy = tables.busy.array[rows].sum(axis=1, dtype=np.uint16)
+    return Chunk(rows, np.bitwise_xor.reduce(tables.key.array[rows], axis=1), busy, first)
+
+
+def initial_rows(search: Search) -> Any:
+    """The rows of the initial states, in order of their numbers."""
+    return np.array([search.tables.row(search.model.initial_states[i]) for i in search.initial], search.row_type())
+
+
+def rebuild(search: Search, numbers: Any) -> Any:
+    """The rows of the states with these numbers, which are in order."""
+    needed, generation = [], np.asarray(numbers, np.int64)
+    while len(generation):
+        needed.append(generation)
+        younger = generation[generation >= len(search.initial)]
+        generation = np.unique(search.parent.at(younger).astype(np.int64))
+    known = np.unique(np.concatenate([np.arange(len(search.initial)), *needed]))
+    first = chunk(search, initial_rows(search))
+    more = len(known) - len(first.rows)
+    found = Chunk(*(np.concatenate([some, np.zeros((more, *some.shape[1:]), some.dtype)]) for some in (first.rows, first.prints, first.busy)), 0)
+    parents, steps = np.searchsorted(known, search.parent.at(known)), search.arrival.at(known)
+    bounds = np.searchsorted(known, [*search.levels[1:], search.states])
+    for lo, hi in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        if lo < hi:
+            some = children(search, found, parents[lo:hi], steps[lo:hi])
+            found.rows[lo:hi], found.prints[lo:hi], found.busy[lo:hi] = some.rows, some.prints, some.busy
+    return found.rows[np.searchsorted(known, numbers)]
+
+
+def children(search: Search, parents: Chunk, origin: Any, steps: Any) -> Chunk:
+    """The states that one step each leads to, from the rows origin[i] of `parents`.  Raises Unfireable."""
+    pieces = [
+        offspring(search, Chunk(parents.rows[of], parents.prints[of], parents.busy[of], 0), steps[lo : lo + len(of)].astype(np.uint16))
+        for lo in range(0, len(origin), search.workers * BATCH)
+        if len(of := origin[lo : lo + search.workers * BATCH])
+    ]
+    return Chunk(*(np.concatenate(some) for some in zip(*pieces, strict=True)), 0)
+
+
+def offspring(search: Search, parents: Chunk, steps: Any) -> tuple[Any, Any, Any]:
+    """Rows, fingerprints and numbers of busy slots of the states that steps[i] in row i lead to.  Raises Unfireable."""
+    n = len(steps)
+    search.expand(parents, np.ones(n, np.uint8), steps)
+    t, c = search.tables.arrays(), search.candidates
+    if search.failed is not None or not c.size[:n].all():
+        raise Unfireable
+    rows, out = parents.rows.astype(kind := np.promote_types(search.row_type(), parents.rows.dtype)), np.empty(parents.rows.shape, kind)
+    prints, busy = np.empty((n, search.width), np.uint64), np.empty(n, np.uint16)
+    ignored, arrival, suspect, origin = np.empty(n, np.uint32), np.empty(n, np.uint16), np.empty(n, np.uint8), np.arange(n, dtype=np.uint32)
+    search.each(kernels.materialise, [
+        (t, rows, parents.busy, c.start, origin, lo, hi, c.prints, c.step, c.reaction, 0, out, prints, busy, ignored, arrival, suspect)
+        for lo, hi in search.shares(n)
+    ])  # fmt: skip
+    return out, prints, busy
+
+
+def successors(search: Search, rows: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """All that is enabled in these rows, range by range: the row, the step and the number of the state that it leads to
+    (UNKNOWN if that was not found)."""
+    for lo in range(0, len(rows), BATCH):
+        some = chunk(search, rows[lo : lo + BATCH])
+        n = len(some.rows)
+        search.expand(some, np.ones(n, np.uint8))
+        c = search.candidates
+        keys, numbers = tuple(part.keys for part in search.parts), tuple(part.numbers for part in search.parts)
+        size, found = c.size[:n].astype(np.int64), np.empty(len(c.final), np.uint32)
+        for w, (first, last) in enumerate(search.shares(n)):
+            visited.find(keys, numbers, c.prints, w * c.room, w * c.room + int(size[first:last].sum()), PART_SHIFT, found)
+        at = np.repeat(c.start[:n].astype(np.int64) - np.cumsum(size) + size, size) + np.arange(size.sum())
+        yield np.repeat(np.arange(lo, lo + n), size), c.step[at], found[at]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from time import monotonic
 
 from roamcheck.checker.tabled.lasso import judge_cycles
+from roamcheck.checker.tabled.loading import load
+from roamcheck.checker.tabled.proviso import run
 from roamcheck.checker.tabled.search import Enough, Search
 from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Growth, Holds, HoldsWithin, Progress, Unknown, Verdict, Violated
 from roamcheck.model.interface import Model, Property, Scope
@@ -23,12 +25,13 @@ def explore(
     reduce: bool = False,
 ) -> Exploration:
     """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does."""
+    load()
     search = Search(model, max_states, max_depth, first, workers, wide, reduce)
     complete = interrupted = False
     cycles = (0, 0)
     found: dict[str, Counterexample] = {}
     try:
-        search.run(observe)
+        run(search, observe)
         cycles = judge_cycles(search, found)
         complete = True
     except Enough:

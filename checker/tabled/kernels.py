@@ -315,6 +315,7 @@ def keep_stubborn(
         for w in range(words):
             grown[w] = settlers[slot, w]
             done[w] = 0
+        grown[s >> 6] |= one << np.uint64(s & 63)
         growing = True
         while growing:
             growing = False
@@ -402,7 +403,7 @@ def judge(
     t: Arrays, rows: Any, busy: U16, suspect: U8, new: U32, reaction_in: I32, lo: int, todo: U32, spent: int, quiet: I32, quiescent: int, active: U8,
     breach: I64, misses: I64, seen: I64, again: U32,
 ) -> tuple[int, int]:  # fmt: skip
-    """Ask what a breach could have come up in, in the new states lo + todo[…]: of each property the first state and check go to `breach`.
+    """Ask what a breach could have come up in, in the new states lo + todo[…]: of each property the first state and its first check go to `breach`.
 
     `quiet` are the checks of quiescent states: the first `quiescent` of them are asked in all, the rest only where the check `spent` says that
     the budget is spent.  Answers how many states must be asked again (written to `again`), and the number of misses.
@@ -430,7 +431,7 @@ def judge(
                     number = np.int64(quiet[k - local - (turn >= 0 and k > turn)])
                 node, begin = np.int64(checks[number, 0]), np.int64(checks[number, 1])
             of = np.int64(checks[number, 3])
-            if k == turn or (active[of] and (breach[of, 0] < 0 or i < breach[of, 0])):
+            if k == turn or (active[of] and (breach[of, 0] < 0 or i < breach[of, 0] or (i == breach[of, 0] and number < breach[of, 1]))):
                 key = np.int64(0)
                 for m in range(begin, checks[number, 2]):
                     key = (node << THIRTY_TWO) | np.int64(rows[i, looks[m]])

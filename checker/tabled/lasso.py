@@ -27,7 +27,7 @@ class Edges(NamedTuple):
 
 def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int, int]:
     """Put the shortest run that goes on for ever into `found`, under each property of runs; how many cycles are unfair, and how many wait."""
-    model, tables, turning = search.model, search.tables, on_cycles(search)
+    model, tables, turning = search.model, search.tables, trimming.on_cycles(search.graph(), np.ones(len(search.degree), np.uint8)).states
     if not len(turning):
         return 0, 0
     rows = rebuild(search, turning)
@@ -104,11 +104,3 @@ def components(edges: Edges, group: Any) -> Any:
     label = np.full(len(group), -1)
     label[cyclic] = rank[at.ravel()]
     return label
-
-
-def on_cycles(search: Search) -> Any:
-    """The numbers of the states that lie on a cycle of steps, in order."""
-    degree, edges = search.degree.read(0, len(search.degree)), search.edges.read(0, len(search.edges))
-    out = np.zeros(len(degree) + 1, np.int64)
-    np.cumsum(degree, out=out[1:])
-    return trimming.on_cycles(out, edges, np.ones(len(degree), np.uint8))

@@ -7,7 +7,7 @@ that they come from and of the model's steps.  So its counterexamples are those 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic
@@ -22,11 +22,13 @@ from . import kernels, visited
 from .store import PART_SHIFT, PARTS, Log, Part
 from .stubborn import NO_REDUCTION, Reduction
 from .tables import Tables
+from .trimming import Block, Graph
 
 BATCH = 1 << 15  # rows for each worker
 FEW = 1 << 10  # rows that are not worth a second thread
 OFTEN = 0.1  # seconds between two reports of progress
 MISSES = 1 << 12
+BLOCK = 1 << 18  # states whose edges are read at once
 NO_STEPS = np.empty(0, np.uint16)
 MOST_STATES = (1 << 32) - (1 << 28)  # numbers have 32 bits, and a batch needs some more than it has states
 
@@ -92,6 +94,7 @@ class Search:
         self.parent, self.arrival = Log(np.uint32), Log(np.uint16)  # by state; the initial ones have no parent
         self.degree, self.edges = Log(np.uint16), Log(np.uint32)  # by state that was explored: its protocol steps; where they lead
         self.full = Log(np.uint8)  # by state that was explored, with a reduction: 1 if all that is enabled was fired
+        self.besides: list[tuple[Any, Any]] = []  # states that were explored again, and where each leads
         self.initial: list[int] = []  # of the first states: which of the model's initial states they are
         self.levels = [0]  # the first state of each depth
         self.states = self.quiescent = 0
@@ -108,9 +111,8 @@ class Search:
     # ---- levels ------------------------------------------------------------------------------------------
 
     def run(self, observe: Callable[[Progress], None] | None) -> None:
-        """Find all states.  Raises Enough when told to stop earlier."""
+        """Go on from the frontier until nothing new is found.  Raises Enough when told to stop earlier."""
         due = self.began
-        self.begin()
         while self.frontier:
             if self.max_depth is not None and len(self.levels) > self.max_depth:
                 raise Enough
@@ -175,7 +177,7 @@ class Search:
         fresh = self.insert(rows)
         table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, fresh)
         stop = cut is not None or kept < fresh or self.failed is not None
-        if kept < fresh:
+        if cut is not None or kept < fresh:
             last = kept - 1 if cut is not None else kept  # the candidate with which the search ends
             self.candidates.cut(int(self.candidates.origin[last]), int(self.candidates.step[self.candidates.new[last]]))
             fired = self.candidates.fired(rows, steps)
@@ -342,6 +344,40 @@ class Search:
         self.degree.extend(degree)
         for out, n in zip(outs, done, strict=True):
             self.edges.extend(out[:n])
+
+    def explore_again(self, numbers: Any, batch: Chunk) -> None:
+        """Fire all that is enabled in states that were explored but in part."""
+        rows = len(numbers)
+        before = self.expand(batch, np.zeros(rows, np.uint8))
+        fired = self.expand(batch, np.ones(rows, np.uint8)) - before
+        fresh = self.insert(rows)
+        table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, fresh)
+        self.parent.extend(numbers[parents[:kept]].astype(np.uint32))
+        self.arrival.extend(arrivals[:kept])
+        c, degree, out = self.candidates, np.empty(rows, np.uint16), np.empty(int(self.candidates.size[:rows].sum()), np.uint32)
+        visited.targets(np.ones_like(self.tables.arrays().owed), c.target, c.step, c.start, c.size, 0, rows, self.states, c.final, degree, out)
+        self.besides.append((np.repeat(numbers, degree), out.astype(np.int64)))
+        self.full.put(numbers, 1)
+        self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired
+        self.frontier = [Chunk(table[:kept], prints[:kept], busy[:kept], self.states - kept)] if kept else []
+        if kept < fresh or cut is not None or self.failed is not None:
+            raise Enough
+
+    def graph(self) -> Graph:
+        """Where the steps lead that may lie on a cycle."""
+
+        def blocks(backwards: bool) -> Iterator[Block]:
+            starts = range(0, len(self.degree), BLOCK)
+            at = len(self.edges) if backwards else 0
+            for first in reversed(starts) if backwards else starts:
+                out = np.concatenate([[0], np.cumsum(self.degree.read(first, min(first + BLOCK, len(self.degree))), dtype=np.int64)])
+                at -= int(out[-1]) if backwards else 0
+                yield Block(first, out, self.edges.read(at, at + int(out[-1])))
+                at += 0 if backwards else int(out[-1])
+
+        none = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+        source, target = (np.concatenate(some) for some in zip(*(self.besides or none), strict=True))
+        return Graph(blocks, source, target)
 
     # ---- what is known --------------------------------------------------------------------------------------
 

@@ -65,6 +65,11 @@ class Log:
     def __getitem__(self, index: int) -> int:
         return int(self.blocks[index // self.BLOCK][index % self.BLOCK])
 
+    def put(self, indices: NDArray[Any], value: int) -> None:
+        """Overwrite those at these indices."""
+        for index in indices.tolist():
+            self.blocks[index // self.BLOCK][index % self.BLOCK] = value
+
     def at(self, indices: NDArray[Any]) -> NDArray[Any]:
         """Those at these indices."""
         out = np.empty(len(indices), self.dtype)
@@ -75,6 +80,6 @@ class Log:
 
     def read(self, lo: int, hi: int) -> NDArray[Any]:
         """A copy of lo…hi-1."""
-        first, last = lo // self.BLOCK, (hi - 1) // self.BLOCK
+        first, last = lo // self.BLOCK, (hi - 1) // self.BLOCK if hi > lo else lo // self.BLOCK - 1
         parts = [self.blocks[b][max(0, lo - b * self.BLOCK) : hi - b * self.BLOCK] for b in range(first, last + 1)]
         return np.concatenate(parts) if parts else np.empty(0, self.dtype)

@@ -38,10 +38,13 @@ class Column:
 
     def extend(self, values: Sequence[Any]) -> tuple[int, int]:
         """The range of their indices."""
-        start = self.length
-        for value in values:
-            self.append(value)
-        return start, self.length
+        start, end = self.length, self.length + len(values)
+        while end > len(self.array):
+            self.array = np.concatenate([self.array, np.zeros_like(self.array)])
+        if values:
+            self.array[start:end] = values
+        self.length = end
+        return start, end
 
 
 class Tables:
@@ -59,6 +62,7 @@ class Tables:
         self.head, self.rest = Column(np.int32), Column(np.int32)
         self.popped, self.suspect = Column(np.uint64, 2 if wide else 1), Column(np.uint8)
         self._asked = np.zeros((ENOUGH, 2), np.int64)
+        self._shift = np.uint64(64 - (ENOUGH.bit_length() - 1))
         self._known: dict[tuple[int, int], int] = {}  # (node, value): the same answers
         self.nodes = 0
         self.causes: dict[int, Exception] = {}  # by step: why it failed first
@@ -77,6 +81,7 @@ class Tables:
         self.checks, self.looks = Column(np.int32, 4), Column(np.int32)
         self.questions: list[tuple[int, Callable[[tuple[Value, ...]], Any], tuple[Slot, ...]]] = []  # by check: property, function, slots
         self.taken_from: set[Slot] = set()
+        self._touching: dict[frozenset[Slot | None], tuple[list[tuple[int, Slot, int, int]], list[tuple[int, int, int]]]] = {}  # what to ask then
         self._arrays: Arrays | None = None
         self.asked_of = {scope: self._ask_of(scope) for scope in Scope}
         self._asked_at: dict[Slot | None, list[int]] = {}  # by slot: the checks of every state that look at it
@@ -149,10 +154,11 @@ class Tables:
         """Store an answer."""
         if 2 * len(self._known) >= len(self._asked):
             asked = np.zeros((4 * len(self._asked), 2), np.int64)
-            rehash(self._asked, asked, _shift(asked))
+            self._shift = np.uint64(64 - (len(asked).bit_length() - 1))
+            rehash(self._asked, asked, self._shift)
             self._asked, self._arrays = asked, None
         self._known[node, value] = answer
-        store_answer(self._asked, _shift(self._asked), node, value, answer)
+        store_answer(self._asked, self._shift, node, value, answer)
         return answer
 
     def _walk(self, node: int, values: Sequence[int]) -> int:
@@ -295,15 +301,18 @@ class Tables:
 
         Where the first slot that a check looks at has a value that is known here, its look-up starts behind it.
         """
-        several: list[tuple[int, int, int]] = []
-        single: list[tuple[int, int, int]] = []
-        for check in sorted(set().union(*(self._asked_at.get(slot, ()) for slot in touched))):
-            slots = self.questions[check][2]
-            node, lo, _, _ = self.checks.array[check].tolist()
-            if len(slots) > 1 and slots[0] in changed:
-                node, lo = self._walk(node, [self.number(slots[0], changed[slots[0]])]), lo + 1
-            (several if len(slots) > 1 else single).append((check, node, lo))
-        first, middle = self.check.extend(several)
+        slots = frozenset(touched)
+        if slots not in self._touching:
+            asked = sorted(set().union(*(self._asked_at.get(slot, ()) for slot in slots)))
+            looked = [(check, self.questions[check][2], *self.checks.array[check, :2].tolist()) for check in asked]
+            self._touching[slots] = [(check, at[0], node, lo) for check, at, node, lo in looked if len(at) > 1], [
+                (check, node, lo) for check, at, node, lo in looked if len(at) == 1
+            ]
+        several, single = self._touching[slots]
+        first, middle = self.check.extend([
+            (check, self._walk(node, [self.number(slot, changed[slot])]), lo + 1) if slot in changed else (check, node, lo)
+            for check, slot, node, lo in several
+        ])  # fmt: skip
         return first, middle, self.check.extend(single)[1]
 
     def add_origin(self) -> int:
@@ -364,7 +373,7 @@ class Tables:
         if self._arrays is None:
             self._arrays = Arrays(
                 self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
-                self._asked, _shift(self._asked), self.selector.array[: self.selector.length], self.chosen.array, self.guard.array, self.barred.array,
+                self._asked, self._shift, self.selector.array[: self.selector.length], self.chosen.array, self.guard.array, self.barred.array,
                 self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
                 self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
             )  # fmt: skip
@@ -379,6 +388,3 @@ class Tables:
 def _disabled(refused: Disabled) -> int:
     return GONE if refused.for_good else DISABLED
 
-
-def _shift(asked: Any) -> np.uint64:
-    return np.uint64(64 - (len(asked).bit_length() - 1))

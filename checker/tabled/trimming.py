@@ -1,41 +1,91 @@
-"""What lies on a cycle: compiled loops strike off what cannot, and scipy finds the components of the rest."""
+"""What lies on a cycle: compiled loops strike off what cannot, and scipy finds the components of the rest.
+
+A graph is given in blocks, so that its edges need not be in memory all at once: those of the states first…first + n - 1 are
+edges[out[i]…out[i + 1] - 1].  States bear numbers in the order in which they were found, so most edges lead to higher numbers.
+"""
 
 # mypy: disable-error-code="assignment"
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 
-def on_cycles(out: Any, edges: Any, alive: Any) -> Any:
-    """Of the states that are alive, those that lie on a cycle of such states, in order.  State i leads to edges[out[i]…out[i + 1] - 1]."""
-    loops = np.zeros(len(alive), np.uint8)
-    mark_loops(out, edges, alive, loops)
-    left, before = int(np.count_nonzero(alive)), len(alive) + 1
-    while left and left < before:
+class Block(NamedTuple):
+    """Some states and where they lead."""
+
+    first: int
+    out: Any  # [n + 1] I64
+    edges: Any  # U32
+
+
+class Graph(NamedTuple):
+    """Blocks in the order of the states or, if asked for, in the opposite order; and edges besides, from states that are few."""
+
+    blocks: Callable[[bool], Iterable[Block]]
+    source: Any  # I64
+    target: Any  # I64
+
+
+class Cyclic(NamedTuple):
+    """States on cycles, in order, and the number of the component of each."""
+
+    states: Any
+    component: Any
+
+
+def on_cycles(graph: Graph, alive: Any) -> Cyclic:
+    """Of the states that are alive, those that lie on a cycle of such states.  `alive` is used up."""
+    loops, besides = np.zeros(len(alive), np.uint8), np.zeros(len(alive), np.uint8)
+    besides[graph.source] = 1
+    for block in graph.blocks(False):
+        mark_loops(block.first, block.out, block.edges, alive, loops)
+    looping = graph.source[graph.source == graph.target]
+    loops[looping] = alive[looping]
+    left, before = int(np.count_nonzero(alive)), 2 * len(alive) + 1
+    while left and 10 * left < 9 * before:
         before = left
-        left = int(strike_sinks(out, edges, alive))
-        if left and 10 * left > 9 * before:
-            left = int(strike_sources(out, edges, alive))
-            break
-    if left:
-        states = np.flatnonzero(alive)
-        size = out[states + 1] - out[states]
-        source = np.repeat(np.arange(len(states)), size)
-        targets = edges[np.repeat(out[states] - np.cumsum(size) + size, size) + np.arange(size.sum())]
-        at = np.minimum(np.searchsorted(states, targets), len(states) - 1)
-        inside = states[at] == targets
-        labels = components(source[inside], at[inside], len(states))
-        alive[:] = 0
-        alive[states[np.bincount(labels)[labels] > 1]] = 1
-    return np.flatnonzero(alive | loops)
+        for block in graph.blocks(True):
+            strike_sinks(block.first, block.out, block.edges, alive, besides)
+        seen = np.zeros(len(alive), np.uint8)
+        seen[graph.target[alive[graph.source] > 0]] = 1
+        for block in graph.blocks(False):
+            mark_behind(block.first, block.out, block.edges, alive, seen)
+        for block in graph.blocks(False):
+            strike_sources(block.first, block.out, block.edges, alive, besides, seen)
+        left = int(np.count_nonzero(alive))
+    states = np.flatnonzero(alive | loops)
+    labels = components(*among(graph, states), len(states))
+    cyclic = (np.bincount(labels, minlength=1)[labels] > 1) | (loops[states] > 0)
+    return Cyclic(states[cyclic], labels[cyclic])
+
+
+def among(graph: Graph, states: Any) -> tuple[Any, Any]:
+    """The edges between these states, as pairs of places in `states`, in the order of the sources."""
+    sources, targets = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for block in graph.blocks(False):
+        lo, hi = np.searchsorted(states, [block.first, block.first + len(block.out) - 1]).tolist()
+        here = states[lo:hi] - block.first
+        size = block.out[here + 1] - block.out[here]
+        sources.append(np.repeat(np.arange(lo, hi), size))
+        targets.append(block.edges[np.repeat(block.out[here] - np.cumsum(size) + size, size) + np.arange(size.sum())])
+    known = np.isin(graph.source, states)
+    source = np.concatenate([*sources, np.searchsorted(states, graph.source[known])])
+    target = np.concatenate([*targets, graph.target[known]])
+    at = np.minimum(np.searchsorted(states, target), max(0, len(states) - 1))
+    inside = np.flatnonzero(states[at] == target) if len(states) else np.empty(0, np.int64)
+    order = inside[np.argsort(source[inside], kind="stable")]
+    return source[order], at[order]
 
 
 def components(source: Any, target: Any, states: int) -> Any:
     """By state, the number of its strongly connected component.  The edges are in the order of their sources."""
+    if not len(source):
+        return np.arange(states)
     from scipy.sparse import csr_array  # slow to import, and seldom needed
     from scipy.sparse.csgraph import connected_components
 
@@ -44,56 +94,45 @@ def components(source: Any, target: Any, states: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def mark_loops(out: Any, edges: Any, alive: Any, loops: Any) -> None:
+def mark_loops(first: int, out: Any, edges: Any, alive: Any, loops: Any) -> None:
     """The states that are alive and lead to themselves."""
-    for i in np.flatnonzero(alive):
-        for e in range(out[i], out[i + 1]):
-            if edges[e] == i:
-                loops[i] = 1
+    for i in range(out.shape[0] - 1):
+        if alive[first + i]:
+            for e in range(out[i], out[i + 1]):
+                if edges[e] == first + i:
+                    loops[first + i] = 1
 
 
 @njit(cache=True, nogil=True)
-def strike_sinks(out: Any, edges: Any, alive: Any) -> int:
-    """Strike off the states that lead to no other that is left, the last found first; how many are left."""
-    left = 0
-    for i in range(alive.shape[0] - 1, -1, -1):
-        if alive[i]:
-            alive[i] = 0
+def strike_sinks(first: int, out: Any, edges: Any, alive: Any, besides: Any) -> None:
+    """Strike off the states that lead to no other that is alive, the last found first."""
+    for i in range(out.shape[0] - 2, -1, -1):
+        if alive[first + i] and not besides[first + i]:
+            alive[first + i] = 0
             for e in range(out[i], out[i + 1]):
-                if edges[e] != i and alive[edges[e]]:
-                    alive[i] = 1
-                    left += 1
+                if edges[e] != first + i and alive[edges[e]]:
+                    alive[first + i] = 1
                     break
-    return left
 
 
 @njit(cache=True, nogil=True)
-def strike_sources(out: Any, edges: Any, alive: Any) -> int:
-    """Strike off the states that no other that is left leads to, and what only they lead to; how many are left."""
-    n = alive.shape[0]
-    incoming, stack, left = np.zeros(n, np.uint32), np.empty(n, np.uint32), 0
-    for i in range(n):
-        if alive[i]:
+def mark_behind(first: int, out: Any, edges: Any, alive: Any, seen: Any) -> None:
+    """Mark the states that one found later leads back to."""
+    for i in range(out.shape[0] - 1):
+        if alive[first + i]:
             for e in range(out[i], out[i + 1]):
-                if edges[e] != i and alive[edges[e]]:
-                    incoming[edges[e]] += 1
-    top = 0
-    for i in range(n):
-        if alive[i] and incoming[i] == 0:
-            stack[top] = i
-            top += 1
-    while top:
-        top -= 1
-        i = np.int64(stack[top])
-        alive[i] = 0
-        for e in range(out[i], out[i + 1]):
-            j = np.int64(edges[e])
-            if j != i and alive[j]:
-                incoming[j] -= 1
-                if incoming[j] == 0:
-                    stack[top] = j
-                    top += 1
-    for i in range(n):
-        if alive[i]:
-            left += 1
-    return left
+                if edges[e] < first + i:
+                    seen[edges[e]] = 1
+
+
+@njit(cache=True, nogil=True)
+def strike_sources(first: int, out: Any, edges: Any, alive: Any, besides: Any, seen: Any) -> None:
+    """Strike off the states that are not marked, the first found first, and mark those that the others lead on to."""
+    for i in range(out.shape[0] - 1):
+        if alive[first + i]:
+            if not seen[first + i] and not besides[first + i]:
+                alive[first + i] = 0
+            else:
+                for e in range(out[i], out[i + 1]):
+                    if edges[e] > first + i:
+                        seen[edges[e]] = 1

@@ -1,0 +1,35 @@
+"""Load the compiled loops before a search that is timed, or compile them, which is done once on a machine and takes some seconds."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from roamcheck.model.interface import Effect, Footprint, Kind, Layout, Model, Predicate, Property, Scope, SlotSpec, Step, Value
+
+from . import kernels
+from .lasso import judge_cycles
+from .proviso import run
+from .search import Search
+
+
+def compiled() -> bool:
+    """Whether the loops have been compiled here before."""
+    stats = kernels.expand.stats
+    return bool(stats.cache_hits) or any(Path(stats.cache_path).glob("kernels.expand-*.nbi"))
+
+
+@cache
+def load() -> None:
+    """Have every loop ready: all are used on a model of two states that lead to each other."""
+    search = Search(Model("two states", Layout((SlotSpec("bit"),)), ((0,),), (TURN,), (SMALL,), lambda slot, value: False), None, None, False)
+    run(search, None)
+    judge_cycles(search, {})
+
+
+def _turn(head: object, values: tuple[Value, ...]) -> Effect:
+    return Effect((1 - int(str(values[0])),))
+
+
+TURN = Step("turn", (), Kind.PROTOCOL, _turn, Footprint(reads=(0,)), serves=0)
+SMALL = Property("small", Scope.EVERY_STATE, (Predicate((0,), lambda values: None),))

@@ -1,10 +1,10 @@
 """What a partial order reduction knows of the steps beforehand: which may get into each other's way, and what can bring a disabled one about.
 
 In a state, a set T of steps is *stubborn* here if (1) with an enabled step it holds all that conflict with it, (2) with a disabled one it holds
-all that could enable it, and (3) it holds every step that could leave some busy slot idle.  A run from the state to a quiescent one must then take
-a step of T, and the first that it takes could as well have come first.  So every quiescent state is reached, by runs of the same length, when
-the enabled steps of T alone are explored.  A state is explored in full where one of them leads to a state that was found no later, so that every
-cycle has a state explored in full and no step is put off for ever.
+all that could enable it, and (3) it holds every step that serves some busy slot or could leave it idle.  A run from the state to a quiescent
+one, or a fair one that never ends, must then take a step of T, and the first that it takes could as well have come first.  So every quiescent state
+is reached, by runs of the same length, when the enabled steps of T alone are explored.  That no step is put off for ever is seen to afterwards
+(`proviso`).
 
 Each slot sees the same values one after the other, whichever of these runs is taken, and so does each predicate that looks at one slot.  A predicate
 on several slots that can be mended makes the steps that touch different ones of them conflict.
@@ -62,7 +62,7 @@ class Reduction:
         self.arrays = Stubborn(
             conflicts[None],
             enablers[None],
-            np.array([mask(len(steps), (j for j in steps if settles(model, self.touches[j], slot))) for slot in slots]),
+            np.array([mask(len(steps), (j for j in steps if model.steps[j].serves == slot or settles(model, self.touches[j], slot))) for slot in slots]),
             np.array([-1 if step.serves is None else step.serves for step in model.steps], np.int32),
             np.array([step.kind is Kind.PROTOCOL for step in model.steps], np.uint8),
             self.slot,

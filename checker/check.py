@@ -43,6 +43,8 @@ class Limits:
     max_depth: int | None = None
     first: bool = False
     workers: int = 1  # threads, of the tabled engine
+    reduce: bool = True  # leave out what no verdict needs, in the tabled engine
+    fingerprint_bits: int = 64  # of the tabled engine: 64 or 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def answer(
 ) -> Answer:
     """Explore the question's model.
 
-    `counts` also records which guards of the algorithms were seen true and false.  `mutant` plants that fault; no trace comes of it, since
+    `counts` also records which guards of the algorithms were seen true and false, which takes an exploration without reductions.  `mutant` plants that fault; no trace comes of it, since
     a trace is replayed by the algorithms as printed.  Raises MutantError.
     """
     limits = limits or Limits()
@@ -97,8 +99,10 @@ def answer(
         return Answer(question, engine, None, None, verdicts, {}, named, odd)
     coverage = GuardCoverage() if counts and mutant is None else None
     model = question.model(apply(mutant) if mutant is not None else coverage.algorithms if coverage else None)
-    threads = {"workers": limits.workers} if engine == "tabled" else {}
-    found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe, **threads)
+    tabled_alone = {}
+    if engine == "tabled":
+        tabled_alone = {"workers": limits.workers, "wide": limits.fingerprint_bits == 128, "reduce": limits.reduce and not counts}
+    found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe, **tabled_alone)
     verdicts = {}
     traces = {}
     for name in question.properties:
@@ -162,7 +166,7 @@ def as_record(given: Answer) -> dict[str, Any]:
         "assumptions": assumptions_data(question.assume),
         "engine": given.engine,
         **({"mutant": given.mutant} if given.mutant is not None else {}),
-        "reductions": [],
+        "reductions": list(found.reductions) if found else [],
         "complete": found is None or found.complete,
         "states": found.counts.states if found else 0,
         "transitions": found.counts.transitions if found else 0,

@@ -123,6 +123,8 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option("--property", "properties", multiple=True, metavar="NAME", help="Ask only this property (repeatable).")
 @click.option("--engine", type=click.Choice(["tabled", "reference"]), default="tabled", show_default=True, help="By table look-up, or by definition.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads of the tabled engine; the answer is the same.")
+@click.option("--no-reduction", is_flag=True, help="Explore every state, also those that no verdict needs; all counterexamples are shortest ones.")
+@click.option("--fingerprint-bits", type=click.Choice(["64", "128"]), default="64", show_default=True, help="How many bits tell states apart.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states; verdicts say so.")
 @click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Stop at depth N; verdicts say so.")
 @click.option("--first", is_flag=True, help="Stop at the first violation.")
@@ -178,7 +180,9 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
 
     try:
         asked = to_question(load_scenario(name), options)
-        limits = asking.Limits(options["max_states"], options["max_depth"], options["first"], options["workers"])
+        limits = asking.Limits(
+            options["max_states"], options["max_depth"], options["first"], options["workers"], not options["no_reduction"], int(options["fingerprint_bits"])
+        )  # fmt: skip
         with report.progress(asked.scenario.name) as observe:
             given = asking.answer(
                 asked, engine=options["engine"], limits=limits, named=frozenset(options["properties"]), observe=observe, counts=options["counts"],

@@ -108,6 +108,7 @@ def progress(what: str) -> Iterator[Callable[[Progress], None]]:
                 f"{escape(what)}: {now.states:,} states, {now.transitions:,} transitions, {now.states / now.seconds:,.0f} states/s, "
                 f"frontier {now.frontier:,}, depth {now.depth}, {memory:,.0f} MiB, "
                 f"{f'{now.values:,} local values, {now.answers:,} table entries, ' if now.values else ''}{now.seconds:,.0f} s"
+                f"{f'; perhaps {now.expected:,} states, {(now.expected - now.states) * now.seconds / now.states:,.0f} s more' if now.expected else ''}"
             )
 
         yield observe
@@ -140,6 +141,11 @@ def verdicts(given: Answer) -> None:
             f"{extent} {counts.states:,} states, {counts.transitions:,} transitions, depth {counts.depth}, {counts.quiescent:,} quiescent; "
             f"{compared}; {found.seconds:.2f} s"
         )
+        if found.reductions:
+            console.print(
+                f"reduced ({', '.join(found.reductions)}): what no verdict needs was left out; where a property of every state or run is violated, "
+                "--no-reduction may find a shorter way there"
+            )
         if counts.unfair_cycles:
             console.print(f"{counts.unfair_cycles:,} cycles of protocol steps are unfair (some channel is never served) and violate nothing")
 

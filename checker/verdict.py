@@ -110,6 +110,7 @@ class Exploration:
     unfired: tuple[int, ...] = ()  # the steps that fired in no state explored
     failed: StepFailed | None = None  # a step raised there, and the search ended
     collision_bound: float = 0.0  # on the probability that two states were taken for one
+    reductions: tuple[str, ...] = ()  # what was left out: states that no verdict needs; runs to breaches of states may then not be the shortest
     growth: Growth | None = None  # where the states come from, if the engine knows
 
 
@@ -133,6 +134,7 @@ class Progress:
     seconds: float
     values: int = 0  # local values met, if the engine numbers them
     answers: int = 0  # entries of its look-up table
+    expected: int | None = None  # states in all, if the levels found so far allow a guess
 
 
 class StepFailed(Exception):

@@ -69,7 +69,8 @@ def result(search: Search, lassos: dict[str, Counterexample], cycles: tuple[int,
     unfired = tuple(i for i, times in enumerate(search.fired.tolist()) if not times)
     bound = collision_bound(search.states, 128 if search.width > 1 else 64)
     seconds = monotonic() - search.began
-    return Exploration(counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, bound, growth(search))
+    reductions = () if search.reduction is None else ("partial-order",)
+    return Exploration(counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, bound, reductions, growth(search))
 
 
 def collision_bound(states: int, bits: int) -> float:

@@ -19,6 +19,7 @@ from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
 from roamcheck.model.interface import Disabled, Model, Scope, State, fire
 
 from . import kernels, visited
+from .estimate import expected
 from .store import PART_SHIFT, PARTS, Log, Part
 from .stubborn import NO_REDUCTION, Reduction
 from .tables import Tables
@@ -384,7 +385,8 @@ class Search:
     def progress(self, frontier: int, now: float) -> Progress:
         """How far the search has come."""
         seconds, tables = now - self.began, self.tables
-        return Progress(self.states, int(self.fired.sum()), frontier, len(self.levels) - 2, seconds, len(tables.values), tables.answers)
+        sizes = np.diff(self.levels).tolist()
+        return Progress(self.states, int(self.fired.sum()), frontier, len(self.levels) - 2, seconds, len(tables.values), tables.answers, expected(sizes))
 
     def depth(self, i: int) -> int:
         """How many steps state i is away."""

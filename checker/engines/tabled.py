@@ -23,10 +23,11 @@ def explore(
     workers: int = 1,
     wide: bool = False,
     reduce: bool = False,
+    max_memory: int | None = None,
 ) -> Exploration:
     """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does."""
     load()
-    search = Search(model, max_states, max_depth, first, workers, wide, reduce)
+    search = Search(model, max_states, max_depth, first, workers, wide, reduce, max_memory)
     complete = interrupted = False
     cycles = (0, 0)
     found: dict[str, Counterexample] = {}

@@ -80,7 +80,8 @@ def protocol_edges(search: Search, states: Any, rows: Any) -> Edges:
         at = np.minimum(np.searchsorted(states, target), len(states) - 1)
         inside = owed[step] & (states[at] == target)
         found.append((row[inside], at[inside], step[inside].astype(np.int64)))
-    return Edges(*(np.concatenate(some) for some in zip(*found, strict=True)), stirred)
+    source, target, by = (np.concatenate(some) for some in zip(*found, strict=True))
+    return Edges(source, target, by, stirred)
 
 
 def budget_spent(search: Search, rows: Any) -> Any:

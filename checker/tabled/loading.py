@@ -15,8 +15,8 @@ from .search import Search
 
 def compiled() -> bool:
     """Whether the loops have been compiled here before."""
-    stats = kernels.expand.stats
-    return bool(stats.cache_hits) or any(Path(stats.cache_path).glob("kernels.expand-*.nbi"))
+    where = kernels.expand.stats.cache_path
+    return where is not None and any(Path(where).glob("kernels.expand-*.nbi"))
 
 
 @cache

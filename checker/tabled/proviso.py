@@ -23,6 +23,8 @@ def run(search: Search, observe: Callable[[Progress], None] | None) -> None:
     search.run(observe)
     while search.reduction is not None:
         full = search.full.read(0, len(search.full))
+        for numbers, _ in search.besides:
+            full[numbers] = 1
         cyclic = trimming.on_cycles(search.graph(), 1 - full)
         if not len(cyclic.states):
             break

@@ -8,12 +8,22 @@ from typing import Any
 import numpy as np
 
 from . import kernels, visited
-from .search import BATCH, Chunk, Search
-from .store import PART_SHIFT
+from .search import BATCH, Search, joined
+from .store import PART_SHIFT, Chunk, Part
 
 
 class Unfireable(Exception):
     """A step that was recorded does not fire where it is said to."""
+
+
+def loaded(parts: list[Part]) -> Iterator[list[Part]]:
+    """The parts as they are, and then with each of those that are away fetched in turn."""
+    yield parts
+    for part in parts:
+        if part.away:
+            part.fetch()
+            yield parts
+            part.put_away(changed=False)
 
 
 def chunk(search: Search, rows: Any, first: int = 0) -> Chunk:
@@ -38,7 +48,8 @@ def rebuild(search: Search, numbers: Any) -> Any:
     known = np.unique(np.concatenate([np.arange(len(search.initial)), *needed]))
     first = chunk(search, initial_rows(search))
     more = len(known) - len(first.rows)
-    found = Chunk(*(np.concatenate([some, np.zeros((more, *some.shape[1:]), some.dtype)]) for some in (first.rows, first.prints, first.busy)), 0)
+    rest = [np.zeros((more, *some.shape[1:]), some.dtype) for some in (first.rows, first.prints, first.busy)]
+    found = joined(first, Chunk(rest[0], rest[1], rest[2], 0))
     parents, steps = np.searchsorted(known, search.parent.at(known)), search.arrival.at(known)
     bounds = np.searchsorted(known, [*search.levels[1:], search.states])
     for lo, hi in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -55,11 +66,11 @@ def children(search: Search, parents: Chunk, origin: Any, steps: Any) -> Chunk:
         for lo in range(0, len(origin), search.workers * BATCH)
         if len(of := origin[lo : lo + search.workers * BATCH])
     ]
-    return Chunk(*(np.concatenate(some) for some in zip(*pieces, strict=True)), 0)
+    return joined(*pieces)
 
 
-def offspring(search: Search, parents: Chunk, steps: Any) -> tuple[Any, Any, Any]:
-    """Rows, fingerprints and numbers of busy slots of the states that steps[i] in row i lead to.  Raises Unfireable."""
+def offspring(search: Search, parents: Chunk, steps: Any) -> Chunk:
+    """The states that steps[i] in row i lead to.  Raises Unfireable."""
     n = len(steps)
     search.expand(parents, np.ones(n, np.uint8), steps)
     t, c = search.tables.arrays(), search.candidates
@@ -72,7 +83,7 @@ def offspring(search: Search, parents: Chunk, steps: Any) -> tuple[Any, Any, Any
         (t, rows, parents.busy, c.start, origin, lo, hi, c.prints, c.step, c.reaction, 0, out, prints, busy, ignored, arrival, suspect)
         for lo, hi in search.shares(n)
     ])  # fmt: skip
-    return out, prints, busy
+    return Chunk(out, prints, busy, 0)
 
 
 def successors(search: Search, rows: Any) -> Iterator[tuple[Any, Any, Any]]:
@@ -83,9 +94,11 @@ def successors(search: Search, rows: Any) -> Iterator[tuple[Any, Any, Any]]:
         n = len(some.rows)
         search.expand(some, np.ones(n, np.uint8))
         c = search.candidates
-        keys, numbers = tuple(part.keys for part in search.parts), tuple(part.numbers for part in search.parts)
-        size, found = c.size[:n].astype(np.int64), np.empty(len(c.final), np.uint32)
-        for w, (first, last) in enumerate(search.shares(n)):
-            visited.find(keys, numbers, c.prints, w * c.room, w * c.room + int(size[first:last].sum()), PART_SHIFT, found)
+        size, found = c.size[:n].astype(np.int64), np.full(len(c.final), visited.UNKNOWN)
+        spans = [(w * c.room, w * c.room + int(size[first:last].sum())) for w, (first, last) in enumerate(search.shares(n))]
+        for parts in loaded(search.parts):
+            keys, numbers = tuple(part.keys for part in parts), tuple(part.numbers for part in parts)
+            for first, last in spans:
+                visited.find(keys, numbers, c.prints, first, last, PART_SHIFT, found)
         at = np.repeat(c.start[:n].astype(np.int64) - np.cumsum(size) + size, size) + np.arange(size.sum())
         yield np.repeat(np.arange(lo, lo + n), size), c.step[at], found[at]

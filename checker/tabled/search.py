@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -20,7 +19,8 @@ from roamcheck.model.interface import Disabled, Model, Scope, State, fire
 
 from . import kernels, visited
 from .estimate import expected
-from .store import PART_SHIFT, PARTS, Log, Part
+from .memory import Memory
+from .store import PART_SHIFT, PARTS, Chunk, Distant, Log, Part
 from .stubborn import NO_REDUCTION, Reduction
 from .tables import Tables
 from .trimming import Block, Graph
@@ -36,20 +36,6 @@ MOST_STATES = (1 << 32) - (1 << 28)  # numbers have 32 bits, and a batch needs s
 
 class Enough(Exception):
     """The search was told to stop here."""
-
-
-@dataclass(slots=True)
-class Chunk:
-    """Some states of a level, in the order of their numbers."""
-
-    rows: Any  # [state, slot] U16 or U32
-    prints: Any  # [state, word] U64
-    busy: Any  # [state] U16: how many slots are not idle
-    first: int  # the number of the first state
-
-    def part(self, lo: int, hi: int) -> Chunk:
-        """The states lo…hi-1."""
-        return Chunk(self.rows[lo:hi], self.prints[lo:hi], self.busy[lo:hi], self.first + lo)
 
 
 class Candidates:
@@ -79,12 +65,24 @@ class Candidates:
         return np.bincount(self.step[at].astype(np.int64), minlength=steps)
 
 
+def joined(*chunks: Chunk) -> Chunk:
+    """One chunk of several that follow on each other."""
+    kind = np.result_type(*(chunk.rows for chunk in chunks))
+    return Chunk(
+        np.concatenate([chunk.rows.astype(kind, copy=False) for chunk in chunks]),
+        np.concatenate([chunk.prints for chunk in chunks]),
+        np.concatenate([chunk.busy for chunk in chunks]),
+        chunks[0].first,
+    )
+
+
 class Search:
     """The graph as far as it is known."""
 
     def __init__(
-        self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int = 1, wide: bool = False, reduce: bool = False
-    ) -> None:
+        self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int = 1, wide: bool = False, reduce: bool = False,
+        max_memory: int | None = None,
+    ) -> None:  # fmt: skip
         self.model, self.max_states, self.max_depth, self.first, self.workers = model, max_states or MOST_STATES, max_depth, first, workers
         assert len(model.steps) < 1 << 16, "steps are numbered with 16 bits"
         self.began = monotonic()
@@ -103,7 +101,8 @@ class Search:
         self.found: dict[int, tuple[int, int]] = {}  # by property: the state and the check
         self.active = np.ones(len(model.properties) + 1, np.uint8)
         self.failed: tuple[int, int] | None = None  # the state and the step
-        self.frontier: list[Chunk] = []
+        self.frontier: list[Chunk | Distant] = []
+        self.memory = Memory(max_memory, workers)
         self.candidates = Candidates(1, 1 << 12, 1 << 12, self.width)
         self.misses = [np.zeros((MISSES, 2), np.int64) for _ in range(workers)]
         self.seen = [np.zeros(4 * MISSES, np.int64) for _ in range(workers)]
@@ -119,21 +118,23 @@ class Search:
                 raise Enough
             self.levels.append(self.states)
             level, self.frontier = self.frontier, []
-            left = sum(len(chunk.rows) for chunk in level)
+            left = sum(map(len, level))
             for batch in self.batches(level):
                 if observe is not None and (now := monotonic()) >= due:
                     observe(self.progress(left, now))
                     due = monotonic() + OFTEN
                 self.explore(batch)
                 left -= len(batch.rows)
+                self.memory.relieve(self)
 
-    def batches(self, level: list[Chunk]) -> Iterable[Chunk]:
+    def batches(self, level: list[Chunk | Distant]) -> Iterable[Chunk]:
         """The level in pieces of the right size, none of which is held longer than it is needed."""
-        size = BATCH * self.workers
         while level:
-            chunk = level.pop(0)
-            for lo in range(0, len(chunk.rows), size):
-                yield chunk.part(lo, lo + size)
+            chunk = level.pop(0).fetch()
+            while level and len(chunk) + len(level[0]) <= self.memory.batch:
+                chunk = joined(chunk, level.pop(0).fetch())
+            for lo in range(0, len(chunk), self.memory.batch):
+                yield chunk.part(lo, lo + self.memory.batch)
 
     def begin(self) -> None:
         """The initial states."""
@@ -246,7 +247,8 @@ class Search:
         c = self.candidates
         if c.rows >= rows and c.room >= room and len(c.final) >= ranges * c.room:
             return c
-        return Candidates(ranges, max(rows, c.rows), max(room, c.room, 1 << 12, 8 * min(rows, BATCH) + len(self.model.steps)), self.width)
+        self.candidates = None  # type: ignore[assignment]  # before there are others
+        return Candidates(ranges, max(rows, c.rows), max(room, c.room, 1 << 12, 8 * -(-rows // ranges) + len(self.model.steps)), self.width)
 
     def learn(self, batch: Chunk, misses: list[list[int]]) -> None:
         """Evaluate what was missing: pairs of a row and a step."""
@@ -263,20 +265,38 @@ class Search:
         counts = np.zeros((len(ranges), PARTS), np.int64)
         self.each(visited.count_parts, [(c.prints, c.start, c.size, lo, hi, PART_SHIFT, counts[w]) for w, (lo, hi) in enumerate(ranges)])
         starts = (np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(PARTS, len(ranges)).T.copy()
-        bounds = np.array([*starts[0].tolist(), counts.sum()])
+        begin, end = starts[0].copy(), starts[0] + counts.sum(axis=0)
         self.each(visited.sort_parts, [(c.prints, c.start, c.size, lo, hi, PART_SHIFT, starts[w], c.order) for w, (lo, hi) in enumerate(ranges)])
-        for part, more in zip(self.parts, np.diff(bounds).tolist(), strict=True):
-            part.reserve(more)
-        keys, numbers = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts)
-        added, shares = np.zeros(PARTS, np.int64), range(len(ranges))
-        self.each(visited.insert, [
-            (keys, numbers, c.prints, c.order, bounds, share, len(shares), self.states, c.target, c.place, c.fresh, added) for share in shares
-        ])  # fmt: skip
+        away = [p for p, part in enumerate(self.parts) if part.away]
+        self.insert_parts([p for p in range(PARTS) if p not in away], begin, end, len(ranges))
+        for p in away:
+            if begin[p] < end[p]:
+                self.parts[p].fetch()
+                self.insert_parts([p], begin, end, 1)
+                self.parts[p].put_away()
         fresh = int(visited.number_new(c.fresh, c.start[:rows], c.size, self.states, c.final, c.new, c.origin))
-        self.each(visited.renumber, [(numbers, c.order, bounds, share, len(shares), c.place, c.fresh, c.final) for share in shares])
-        for part, more in zip(self.parts, added.tolist(), strict=True):
-            part.count += more
+        numbers = tuple(part.numbers for part in self.parts)
+        here = np.array([0 if part.away else 1 for part in self.parts])
+        self.each(visited.renumber, [(numbers, c.order, begin, begin + here * (end - begin), share, len(ranges), c.place, c.fresh, c.final)
+                                     for share in range(len(ranges))])  # fmt: skip
+        for p in away:
+            added = c.order[begin[p] : end[p]]
+            added = added[c.fresh[added] > 0]
+            self.parts[p].number_later(c.place[added], c.final[added])
         return fresh
+
+    def insert_parts(self, chosen: list[int], begin: Any, end: Any, shares: int) -> None:
+        """Look candidates up in some parts of the visited set, which are in memory."""
+        c, asked = self.candidates, np.isin(np.arange(PARTS), chosen)
+        for p in chosen:
+            self.parts[p].reserve(int(end[p] - begin[p]))
+        keys, numbers, added = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts), np.zeros(PARTS, np.int64)
+        self.each(visited.insert, [
+            (keys, numbers, c.prints, c.order, begin, np.where(asked, end, begin), share, shares, self.states, c.target, c.place, c.fresh, added)
+            for share in range(shares)
+        ])  # fmt: skip
+        for p in chosen:
+            self.parts[p].count += int(added[p])
 
     def settle(self, batch: Chunk, fresh: int) -> tuple[Any, Any, Any, Any, Any, int, int, int | None]:
         """The new states: rows, fingerprints, how many slots are busy, parents, steps; how many are quiescent, how many are kept, and the one at
@@ -358,7 +378,6 @@ class Search:
         c, degree, out = self.candidates, np.empty(rows, np.uint16), np.empty(int(self.candidates.size[:rows].sum()), np.uint32)
         visited.targets(np.ones_like(self.tables.arrays().owed), c.target, c.step, c.start, c.size, 0, rows, self.states, c.final, degree, out)
         self.besides.append((np.repeat(numbers, degree), out.astype(np.int64)))
-        self.full.put(numbers, 1)
         self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired
         self.frontier = [Chunk(table[:kept], prints[:kept], busy[:kept], self.states - kept)] if kept else []
         if kept < fresh or cut is not None or self.failed is not None:

@@ -1,8 +1,17 @@
-"""What the search keeps of the states that it has found: a set of fingerprints, and logs by the states' numbers."""
+"""What the search keeps of the states that it has found: a set of fingerprints, logs by the states' numbers, and the states still to be explored.
+
+All of it can be moved to files, which bear no names unless they belong to a checkpoint, so that nothing is left behind whatever ends the process.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +23,71 @@ PART_SHIFT = np.uint64(64 - 5)
 FULLEST = 0.75
 
 
+class StoreError(Exception):
+    """A file could not be written or read; one line."""
+
+
+@contextmanager
+def told(where: str) -> Iterator[None]:
+    """Say what the operating system says as a StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{where}: {error.strerror or error}") from None
+
+
+def nameless() -> BinaryIO:
+    """A file without a name, in the folder for temporary files."""
+    with told(tempfile.gettempdir()):
+        return tempfile.TemporaryFile(buffering=0)
+
+
+def octets(values: NDArray[Any]) -> memoryview:
+    """The array's bytes, not a copy of them."""
+    return memoryview(cast(Any, values)).cast("B") if values.size else memoryview(b"")
+
+
+def write(file: BinaryIO, at: int, values: NDArray[Any]) -> None:
+    """Write them all."""
+    with told(getattr(file, "name", "") if isinstance(getattr(file, "name", ""), str) else tempfile.gettempdir()):
+        file.seek(at)
+        left = octets(np.ascontiguousarray(values))
+        while left:
+            left = left[file.write(left) :]
+
+
+def read(file: BinaryIO, at: int, values: NDArray[Any]) -> NDArray[Any]:
+    """Fill the array from the file."""
+    with told("a temporary file"):
+        file.seek(at)
+        left = octets(values)
+        while left:
+            got = file.readinto(left)  # type: ignore[attr-defined]
+            if not got:
+                raise StoreError("a file of the store ends too early")
+            left = left[got:]
+    return values
+
+
 class Part:
-    """A hash table from fingerprints to numbers of states: open addressing, at most three quarters full, grown by half."""
+    """A hash table from fingerprints to numbers of states: open addressing, at most three quarters full, grown by half.
+
+    While it is `away`, it is in a file; its arrays are empty then.
+    """
 
     def __init__(self, width: int) -> None:
         self.keys = np.zeros((64, width), np.uint64)
         self.numbers = np.zeros(64, np.uint32)
         self.count = 0
+        self.away = False
+        self._file: BinaryIO | None = None
+        self._room = 64
+        self._late: list[tuple[NDArray[Any], NDArray[Any]]] = []  # places, and the numbers to be written there
+
+    @property
+    def bytes(self) -> int:
+        """How much memory it takes."""
+        return int(self.keys.nbytes + self.numbers.nbytes)
 
     def reserve(self, more: int) -> None:
         """Make room for that many more."""
@@ -33,19 +100,49 @@ class Part:
         move_part(self.keys, self.numbers, keys, numbers)
         self.keys, self.numbers = keys, numbers
 
+    def put_away(self, changed: bool = True) -> None:
+        """Move it to its file, or forget the arrays if the file has the same.  Raises StoreError."""
+        if self._file is None:
+            self._file, changed = nameless(), True
+        if changed:
+            write(self._file, 0, self.keys)
+            write(self._file, self.keys.nbytes, self.numbers)
+        self._room, width = len(self.numbers), self.keys.shape[1]
+        self.keys, self.numbers, self.away = np.zeros((0, width), np.uint64), np.zeros(0, np.uint32), True
+
+    def fetch(self) -> None:
+        """Have the arrays in memory again.  Raises StoreError."""
+        assert self._file is not None
+        keys = read(self._file, 0, np.empty((self._room, self.keys.shape[1]), np.uint64))
+        self.keys, self.numbers, self.away = keys, read(self._file, keys.nbytes, np.empty(self._room, np.uint32)), False
+        for places, numbers in self._late:
+            self.numbers[places] = numbers
+        self._late = []
+
+    def number_later(self, places: NDArray[Any], numbers: NDArray[Any]) -> None:
+        """Numbers of states that were added before their numbers were known, while it is away."""
+        if len(places):
+            self._late.append((places, numbers))
+
 
 class Log:
-    """A sequence of numbers that grows at its end, in blocks, so that growing copies nothing."""
+    """A sequence of numbers that grows at its end, in blocks, so that growing copies nothing.  What is in its file need not be in memory."""
 
     BLOCK = 1 << 20
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
-        self.blocks: list[NDArray[Any]] = []
-        self.length = 0
+        self.blocks: list[NDArray[Any] | None] = []  # None: in the file
+        self.length = self.written = self.checksum = 0
+        self.file: BinaryIO | None = None
 
     def __len__(self) -> int:
         return self.length
+
+    @property
+    def bytes(self) -> int:
+        """How much memory it takes."""
+        return sum(block.nbytes for block in self.blocks if block is not None)
 
     def extend(self, values: NDArray[Any]) -> None:
         """Add at the end."""
@@ -55,6 +152,7 @@ class Log:
             if at == 0 and self.length == len(self.blocks) * self.BLOCK:
                 self.blocks.append(np.empty(self.BLOCK if self.length else 4096, self.dtype))
             block = self.blocks[-1]
+            assert block is not None
             if len(block) < self.BLOCK and at + len(values) - done > len(block):  # the first block starts small
                 self.blocks[-1] = block = np.concatenate([block, np.empty(min(self.BLOCK, 2 * (at + len(values))) - len(block), self.dtype)])
             part = min(len(block) - at, len(values) - done)
@@ -62,24 +160,120 @@ class Log:
             self.length += part
             done += part
 
-    def __getitem__(self, index: int) -> int:
-        return int(self.blocks[index // self.BLOCK][index % self.BLOCK])
+    def _block(self, number: int) -> NDArray[Any]:
+        block = self.blocks[number]
+        if block is not None:
+            return block
+        assert self.file is not None
+        return read(self.file, number * self.BLOCK * self.dtype.itemsize, np.empty(self.BLOCK, self.dtype))
 
-    def put(self, indices: NDArray[Any], value: int) -> None:
-        """Overwrite those at these indices."""
-        for index in indices.tolist():
-            self.blocks[index // self.BLOCK][index % self.BLOCK] = value
+    def __getitem__(self, index: int) -> int:
+        return int(self._block(index // self.BLOCK)[index % self.BLOCK])
 
     def at(self, indices: NDArray[Any]) -> NDArray[Any]:
         """Those at these indices."""
         out = np.empty(len(indices), self.dtype)
-        for b in np.unique(indices // self.BLOCK).tolist():
-            here = indices // self.BLOCK == b
-            out[here] = self.blocks[b][indices[here] % self.BLOCK]
+        for number in np.unique(indices // self.BLOCK).tolist():
+            here = indices // self.BLOCK == number
+            out[here] = self._block(number)[indices[here] % self.BLOCK]
         return out
 
     def read(self, lo: int, hi: int) -> NDArray[Any]:
         """A copy of lo…hi-1."""
-        first, last = lo // self.BLOCK, (hi - 1) // self.BLOCK if hi > lo else lo // self.BLOCK - 1
-        parts = [self.blocks[b][max(0, lo - b * self.BLOCK) : hi - b * self.BLOCK] for b in range(first, last + 1)]
+        numbers = range(lo // self.BLOCK, (hi - 1) // self.BLOCK + 1 if hi > lo else lo // self.BLOCK)
+        parts = [self._block(b)[max(0, lo - b * self.BLOCK) : hi - b * self.BLOCK] for b in numbers]
         return np.concatenate(parts) if parts else np.empty(0, self.dtype)
+
+    # ---- its file ----------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Write what is not in the file yet.  Raises StoreError."""
+        if self.file is None:
+            self.file = nameless()
+        while self.written < self.length:
+            number = self.written // self.BLOCK
+            end = min(self.length, (number + 1) * self.BLOCK)
+            block = self.blocks[number]
+            assert block is not None
+            values = block[self.written - number * self.BLOCK : end - number * self.BLOCK]
+            write(self.file, self.written * self.dtype.itemsize, values)
+            self.checksum = zlib.crc32(octets(values), self.checksum)
+            self.written = end
+
+    def put_away(self) -> None:
+        """Keep no more in memory than what the next numbers are added to.  Raises StoreError."""
+        self.flush()
+        for number in range(len(self.blocks) - 1):
+            self.blocks[number] = None
+
+    def restore(self, length: int, checksum: int) -> bool:
+        """Read so many from the file, and say whether they are those that had this checksum.  Raises StoreError."""
+        assert self.file is not None
+        for lo in range(0, length, self.BLOCK):
+            self.extend(read(self.file, lo * self.dtype.itemsize, np.empty(min(self.BLOCK, length - lo), self.dtype)))
+        self.flush_nothing(length)
+        return self.checksum == checksum
+
+    def flush_nothing(self, length: int) -> None:
+        """The file has the first `length` already."""
+        for lo in range(0, length, self.BLOCK):
+            self.checksum = zlib.crc32(octets(self._block(lo // self.BLOCK)[: length - lo]), self.checksum)
+        self.written = length
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Some states of a level, in the order of their numbers."""
+
+    rows: Any  # [state, slot] U16 or U32
+    prints: Any  # [state, word] U64
+    busy: Any  # [state] U16: how many slots are not idle
+    first: int  # the number of the first state
+
+    def part(self, lo: int, hi: int) -> Chunk:
+        """The states lo…hi-1."""
+        return Chunk(self.rows[lo:hi], self.prints[lo:hi], self.busy[lo:hi], self.first + lo)
+
+    def fetch(self) -> Chunk:
+        """It is here."""
+        return self
+
+    def __len__(self) -> int:
+        return len(self.busy)
+
+    @property
+    def bytes(self) -> int:
+        """How much memory it takes."""
+        return int(self.rows.nbytes + self.prints.nbytes + self.busy.nbytes)
+
+
+class Distant:
+    """A chunk in a file.  Raises StoreError when it cannot be written or read."""
+
+    bytes = 0
+
+    def __init__(self, chunk: Chunk, file: BinaryIO) -> None:
+        self.shapes = [(some.shape, some.dtype) for some in (chunk.rows, chunk.prints, chunk.busy)]
+        self.first, self.file = chunk.first, file
+        file.seek(0, 2)
+        self.at = at = file.tell()
+        for some in (chunk.rows, chunk.prints, chunk.busy):
+            write(file, at, some)
+            at += some.nbytes
+
+    def __len__(self) -> int:
+        return int(self.shapes[2][0][0])
+
+    def fetch(self) -> Chunk:
+        """Read it."""
+        at, found = self.at, []
+        for shape, dtype in self.shapes:
+            found.append(read(self.file, at, np.empty(shape, dtype)))
+            at += found[-1].nbytes
+        return Chunk(found[0], found[1], found[2], self.first)
+
+
+def named(path: Path, new: bool) -> BinaryIO:
+    """A file of a checkpoint, to be read and written.  Raises StoreError."""
+    with told(str(path)):
+        return path.open("w+b" if new else "r+b", buffering=0)

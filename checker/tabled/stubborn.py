@@ -62,7 +62,7 @@ class Reduction:
         self.arrays = Stubborn(
             conflicts[None],
             enablers[None],
-            np.array([mask(len(steps), (j for j in steps if model.steps[j].serves == slot or settles(model, self.touches[j], slot))) for slot in slots]),
+            np.array([mask(len(steps), (j for j in steps if settles(model, model.steps[j], self.touches[j], slot))) for slot in slots]),
             np.array([-1 if step.serves is None else step.serves for step in model.steps], np.int32),
             np.array([step.kind is Kind.PROTOCOL for step in model.steps], np.uint8),
             self.slot,
@@ -167,6 +167,6 @@ def enablers(model: Model, touches: list[Touch], i: int, slots: frozenset[Slot])
     return mask(len(steps), (j for j in steps if j != i and may(j)))
 
 
-def settles(model: Model, touched: Touch, slot: Slot) -> bool:
-    """The step may leave the slot idle: adding words to a channel does not."""
-    return slot in touched.takes | touched.writes or (slot in touched.appends and model.layout.slots[slot].append is not extend)
+def settles(model: Model, step: Step, touched: Touch, slot: Slot) -> bool:
+    """The step serves the slot or may leave it idle: adding words to a channel does not."""
+    return step.serves == slot or slot in touched.takes | touched.writes or (slot in touched.appends and model.layout.slots[slot].append is not extend)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from .kernels import I64, U8, U16, U32, U64, Arrays
+from .kernels import I64, U8, U16, U32, U64
 
 UNKNOWN = np.uint32(0xFFFFFFFF)
 
@@ -26,15 +26,14 @@ def home(print_: np.uint64, room: int) -> int:
 
 @njit(cache=True, nogil=True)
 def find(all_keys: Any, all_numbers: Any, prints: U64, lo: int, hi: int, part_shift: np.uint64, target: U32) -> None:
-    """The numbers of the states that the candidates lo…hi-1 lead to, or UNKNOWN."""
+    """The numbers of the states that the candidates lo…hi-1 lead to, where they are in a part that is in memory; the others keep theirs."""
     wide = prints.shape[1] > 1
     for j in range(lo, hi):
         part = np.int64(prints[j, 0] >> part_shift)
         keys, numbers = all_keys[part], all_numbers[part]
         room, x = keys.shape[0], max(prints[j, 0], np.uint64(1))
         at = home(x, room)
-        target[j] = UNKNOWN
-        while keys[at, 0] != 0:
+        while room > 0 and keys[at, 0] != 0:
             if keys[at, 0] == x and (not wide or keys[at, 1] == prints[j, 1]):
                 target[j] = numbers[at]
                 break
@@ -64,17 +63,17 @@ def sort_parts(prints: U64, start: U32, size: U16, lo: int, hi: int, shift: np.u
 
 @njit(cache=True, nogil=True)
 def insert(
-    all_keys: Any, all_numbers: Any, prints: U64, order: U32, bounds: I64, share: int, shares: int, base: int,
+    all_keys: Any, all_numbers: Any, prints: U64, order: U32, begin: I64, end: I64, share: int, shares: int, base: int,
     target: U32, place: U32, fresh: U8, added: I64,
 ) -> None:  # fmt: skip
     """Look the candidates up in every `shares`-th part of the visited set from `share` on, and add those that are new.
 
-    Part p has the candidates order[bounds[p]…bounds[p + 1]-1].  A state's number goes to `target`; a new one is `base` + the candidate that it was
-    first seen at.  `added` counts the new ones by part.
+    Part p has the candidates order[begin[p]…end[p] - 1], none if it is not in memory.  A state's number goes to `target`; a
+    new one is `base` + the candidate that it was first seen at.  `added` counts the new ones by part.
     """
     wide = prints.shape[1] > 1
     for part in range(share, len(all_keys), shares):
-        keys, numbers, lo, hi = all_keys[part], all_numbers[part], bounds[part], bounds[part + 1]
+        keys, numbers, lo, hi = all_keys[part], all_numbers[part], begin[part], end[part]
         room, ahead, touched = keys.shape[0], lo, np.uint64(0)
         for i in range(lo, hi):
             if i == ahead:  # ask for the memory of the next few at once, not for one after the other
@@ -109,11 +108,11 @@ def insert(
 
 
 @njit(cache=True, nogil=True)
-def renumber(all_numbers: Any, order: U32, bounds: I64, share: int, shares: int, place: U32, fresh: U8, final: U32) -> None:
+def renumber(all_numbers: Any, order: U32, begin: I64, end: I64, share: int, shares: int, place: U32, fresh: U8, final: U32) -> None:
     """Give the new states of some parts their numbers."""
     for part in range(share, len(all_numbers), shares):
         numbers = all_numbers[part]
-        for i in range(bounds[part], bounds[part + 1]):
+        for i in range(begin[part], end[part]):
             j = order[i]
             if fresh[j]:
                 numbers[place[j]] = final[j]

@@ -1,0 +1,79 @@
+"""How much memory a search may take, and what it moves to files when that is used up: logs first, then states to be explored, then the visited set."""
+
+from __future__ import annotations
+
+import ctypes
+import resource
+import sys
+from typing import TYPE_CHECKING
+
+from .store import Chunk, Distant, nameless
+
+if TYPE_CHECKING:
+    from .search import Search
+
+BATCH = 1 << 15  # rows for each worker
+SPARE = 96 << 20  # what the tables of a model may grow to, and what is only passing
+ROOM = 1 << 10  # bytes of room that a row of a batch takes, with its candidates
+
+
+class TooLittleMemory(Exception):
+    """Less than a search needs to start; one line."""
+
+
+class Memory:
+    """A limit in bytes on what the process takes, or none."""
+
+    def __init__(self, limit: int | None, workers: int) -> None:
+        self.limit, self.batch, self.taken = limit, BATCH * workers, 0
+        if limit is None:
+            return
+        give_back_at_once()
+        self.taken = resident()
+        least = self.taken + SPARE + ROOM * (self.batch // 8)
+        if limit < least:
+            raise TooLittleMemory(f"{limit >> 20} MiB is less than the search needs to start: give at least {-(-least >> 20)} MiB")
+        self.batch = max(self.batch // 8, min(self.batch, (limit - self.taken - SPARE) // (4 * ROOM)))
+
+    @property
+    def room(self) -> int:
+        """For all that can be moved to files."""
+        return (self.limit or 0) - self.taken - SPARE - ROOM * self.batch
+
+    def relieve(self, search: Search) -> None:
+        """Move to files what does not fit any more.  Raises StoreError."""
+        if self.limit is None:
+            return
+        room = self.room
+        logs = (search.parent, search.arrival, search.degree, search.edges, search.full)
+        if sum(log.bytes for log in logs) + sum(part.bytes for part in search.parts) + sum(chunk.bytes for chunk in search.frontier) <= room:
+            return
+        for log in logs:
+            log.put_away()
+        room -= sum(log.bytes for log in logs) + sum(part.bytes for part in search.parts)
+        if any(chunk.bytes for chunk in search.frontier) and sum(chunk.bytes for chunk in search.frontier) > max(room, 0):
+            file = nameless()
+            search.frontier = [Distant(chunk, file) if isinstance(chunk, Chunk) else chunk for chunk in search.frontier]
+        for part in reversed(search.parts):
+            if room >= 0:
+                break
+            room += part.bytes
+            if not part.away:
+                part.put_away()
+
+
+def resident() -> int:
+    """Bytes of memory that the process has now."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:  # not Linux: what it had at most
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def give_back_at_once() -> None:
+    """Have the C library give large arrays back to the system when they are let go; without it they count on."""
+    try:
+        ctypes.CDLL(None).mallopt(-3, 1 << 16)  # M_MMAP_THRESHOLD of glibc
+    except (OSError, AttributeError):
+        pass

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from roamcheck import __version__
 from roamcheck.model.interface import Kind, Model
+from roamcheck.model.scenario import as_data
 from roamcheck.model.scenario import warnings as scenario_warnings
 from roamcheck.spec.breach import Breach
 from roamcheck.spec.properties import PROPERTIES
@@ -20,6 +24,7 @@ from .files import write_text
 from .guards import GuardCoverage, never
 from .mutants import apply
 from .question import Question
+from .tabled.checkpoint import Checkpoint
 from .trace import Trace, assumptions_data, dumps, record
 from .verdict import Counterexample, ExitCode, Exploration, Holds, HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 
@@ -45,6 +50,9 @@ class Limits:
     workers: int = 1  # threads, of the tabled engine
     reduce: bool = True  # leave out what no verdict needs, in the tabled engine
     fingerprint_bits: int = 64  # of the tabled engine: 64 or 128
+    max_memory: int | None = None  # bytes that the process may take, of the tabled engine
+    checkpoint: Path | None = None  # a folder to which the tabled engine writes how far it has come
+    resume: bool = False  # and go on from what is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ def answer(
     """Explore the question's model.
 
     `counts` also records which guards of the algorithms were seen true and false, which takes an exploration without reductions.  `mutant` plants that fault; no trace comes of it, since
-    a trace is replayed by the algorithms as printed.  Raises MutantError.
+    a trace is replayed by the algorithms as printed.  Raises MutantError, CannotBegin.
     """
     limits = limits or Limits()
     odd = scenario_warnings(replace(question.scenario, assume=question.assume))
@@ -99,10 +107,8 @@ def answer(
         return Answer(question, engine, None, None, verdicts, {}, named, odd)
     coverage = GuardCoverage() if counts and mutant is None else None
     model = question.model(apply(mutant) if mutant is not None else coverage.algorithms if coverage else None)
-    tabled_alone = {}
-    if engine == "tabled":
-        tabled_alone = {"workers": limits.workers, "wide": limits.fingerprint_bits == 128, "reduce": limits.reduce and not counts}
-    found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe, **tabled_alone)
+    options = tabled_options(question, limits, counts, mutant) if engine == "tabled" else {}
+    found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe, **options)
     verdicts = {}
     traces = {}
     for name in question.properties:
@@ -115,6 +121,25 @@ def answer(
         run = Counterexample(found.failed.initial, found.failed.steps, None, Breach(str(found.failed)))
         traces[STEP_FAILED] = record(question, model, run, engine=engine)
     return Answer(question, engine, model, found, verdicts, traces, named, (*odd, *never_fired(model, found)), coverage, mutant)
+
+
+def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str | None) -> dict[str, Any]:
+    """What only the tabled engine is told."""
+    reduce, bits = limits.reduce and not counts, limits.fingerprint_bits
+    about = {
+        "version": __version__,
+        "scenario": question.scenario.name,
+        "protocol": question.protocol,
+        "readings": question.readings.as_dict(),
+        "assumptions": assumptions_data(question.assume),
+        "properties": list(question.properties),
+        "mutant": mutant,
+        "reductions": reduce,
+        "fingerprint bits": bits,
+        "scenario with other contents, SHA-256": sha256(json.dumps(as_data(question.scenario), sort_keys=True).encode()).hexdigest(),
+    }
+    checkpoint = None if limits.checkpoint is None else Checkpoint(limits.checkpoint, about, limits.resume)
+    return {"workers": limits.workers, "wide": bits == 128, "reduce": reduce, "max_memory": limits.max_memory, "checkpoint": checkpoint}
 
 
 def never_fired(model: Model, found: Exploration) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +21,9 @@ from roamcheck.spec.readings import NAMED_SETS, READINGS
 
 from .files import FileError, bundled, load_scenario, writable
 from .question import Question, QuestionError, question
-from .verdict import ExitCode
+from .verdict import CannotBegin, ExitCode
 
-BAD_INPUT = (ScenarioError, FileError, QuestionError)
+BAD_INPUT = (ScenarioError, FileError, QuestionError, CannotBegin)
 CLOSED_PIPE = 128 + 13  # as a shell shows a process that SIGPIPE has ended
 FIRST_OF = (ExitCode.INTERRUPTED, ExitCode.DISAGREES, ExitCode.USAGE, ExitCode.VIOLATED, ExitCode.UNDECIDED, ExitCode.HOLDS)
 
@@ -85,6 +86,19 @@ def commands() -> None:
     """
 
 
+class Size(click.ParamType[int]):
+    """Bytes: a number and K, M, G or T."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Raises click.BadParameter."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", str(value), re.IGNORECASE)
+        if found is None:
+            self.fail(f"{value!r} is no size: write 4G or 800M", param, ctx)
+        return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1))
+
+
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--json FILE|-`, on every command."""
     text = "Write JSON to FILE, or with - to standard output and nothing else there."
@@ -125,6 +139,9 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads of the tabled engine; the answer is the same.")
 @click.option("--no-reduction", is_flag=True, help="Explore every state, also those that no verdict needs; all counterexamples are shortest ones.")
 @click.option("--fingerprint-bits", type=click.Choice(["64", "128"]), default="64", show_default=True, help="How many bits tell states apart.")
+@click.option("--max-memory", type=Size(), metavar="SIZE", help="Go on in files beyond SIZE (4G, 800M) of memory.")
+@click.option("--checkpoint", metavar="DIR", help="Write to DIR, level by level, how far the search has come; one SCENARIO.")
+@click.option("--resume", is_flag=True, help="Go on from what is in the --checkpoint folder.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states; verdicts say so.")
 @click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Stop at depth N; verdicts say so.")
 @click.option("--first", is_flag=True, help="Stop at the first violation.")
@@ -140,6 +157,7 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
     """
     from . import report
 
+    see_to_checkpoint(scenarios, options)
     lines = report.JsonLines(json_to)
     folder = traces if traces is not None else (None if lines.quiet else "roamcheck-traces")
     codes: list[ExitCode] = []
@@ -157,6 +175,29 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
     if ExitCode.INTERRUPTED in codes:
         report.warn("interrupted; this is what was found so far")
     sys.exit(next(code for code in FIRST_OF if code in codes))
+
+
+def to_limits(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that say how to search, by the names of `check.Limits`."""
+    same = {name: options[name] for name in ("max_states", "max_depth", "first", "workers", "max_memory", "resume")}
+    folder = options["checkpoint"]
+    return {
+        **same,
+        "reduce": not options["no_reduction"],
+        "fingerprint_bits": int(options["fingerprint_bits"]),
+        "checkpoint": None if folder is None else Path(folder),
+    }
+
+
+def see_to_checkpoint(scenarios: tuple[str, ...], options: dict[str, Any]) -> None:
+    """What --checkpoint and --resume go with.  Raises click.UsageError."""
+    if options["resume"] and options["checkpoint"] is None:
+        raise click.UsageError("--resume goes on from a folder: name it with --checkpoint DIR")
+    if options["checkpoint"] is not None and len(scenarios) > 1:
+        raise click.UsageError("--checkpoint is for one scenario: give one, or leave it out")
+    for option in ("checkpoint", "max_memory"):
+        if options[option] is not None and options["engine"] != "tabled":
+            raise click.UsageError(f"--{option.replace('_', '-')} is an option of --engine tabled")
 
 
 def can_write(folder: str, asked: bool) -> bool:
@@ -180,9 +221,7 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
 
     try:
         asked = to_question(load_scenario(name), options)
-        limits = asking.Limits(
-            options["max_states"], options["max_depth"], options["first"], options["workers"], not options["no_reduction"], int(options["fingerprint_bits"])
-        )  # fmt: skip
+        limits = asking.Limits(**to_limits(options))
         with report.progress(asked.scenario.name) as observe:
             given = asking.answer(
                 asked, engine=options["engine"], limits=limits, named=frozenset(options["properties"]), observe=observe, counts=options["counts"],
@@ -200,6 +239,9 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
     lines.add(asking.as_record(given))
     if given.exploration is not None and given.exploration.failed is not None:  # nobody's input is to blame: the model itself raised
         report.warn(f"error: {name}: the model failed: {given.exploration.failed}")
+    if given.exploration is not None and given.exploration.stopped is not None:
+        resumed = "" if limits.checkpoint is None else "; --resume goes on from the last level"
+        report.warn(f"error: {name}: the search ended early: {given.exploration.stopped}{resumed}")
     for warning in given.warnings:
         report.warn(f"warning: {asked.scenario.name}: {warning}")
     if not lines.quiet:
@@ -232,8 +274,9 @@ def tell_counterexamples(given: Any, tell: str) -> None:
     from .replay import replay
 
     found = sorted(given.traces.items(), key=lambda item: (item[0] in PROPERTIES and not PROPERTIES[item[0]].decisive, item[1].header.length))
+    kind = "a" if given.exploration.reductions else "a shortest"
     for name, trace in found[: {"none": 0, "shortest": 1, "all": None}[tell]]:
-        what = "a shortest counterexample" if name in PROPERTIES else "the way to the step that raised"
+        what = f"{kind} counterexample" if name in PROPERTIES else "the way to the step that raised"
         report.say(f"\n{name}: {what}, {trace.header.length} steps")
         report.say(narrate.text(replay(trace)))
 

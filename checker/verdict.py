@@ -109,6 +109,7 @@ class Exploration:
     steps_by_action: Mapping[str, int]  # transitions for each action of the model, in the order of model.steps; 0 for one that never fired
     unfired: tuple[int, ...] = ()  # the steps that fired in no state explored
     failed: StepFailed | None = None  # a step raised there, and the search ended
+    stopped: str | None = None  # what else ended the search too early: a disk that is full
     collision_bound: float = 0.0  # on the probability that two states were taken for one
     reductions: tuple[str, ...] = ()  # what was left out: states that no verdict needs; runs to breaches of states may then not be the shortest
     growth: Growth | None = None  # where the states come from, if the engine knows
@@ -135,6 +136,10 @@ class Progress:
     values: int = 0  # local values met, if the engine numbers them
     answers: int = 0  # entries of its look-up table
     expected: int | None = None  # states in all, if the levels found so far allow a guess
+
+
+class CannotBegin(Exception):
+    """The engine cannot search as it was asked to; one line says why, and what would do."""
 
 
 class StepFailed(Exception):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
+from roamcheck.checker.tabled.checkpoint import Checkpoint
 from roamcheck.checker.tabled.lasso import judge_cycles
 from roamcheck.checker.tabled.loading import load
 from roamcheck.checker.tabled.proviso import run
 from roamcheck.checker.tabled.search import Enough, Search
+from roamcheck.checker.tabled.store import StoreError
 from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Growth, Holds, HoldsWithin, Progress, Unknown, Verdict, Violated
 from roamcheck.model.interface import Model, Property, Scope
 
@@ -24,11 +26,17 @@ def explore(
     wide: bool = False,
     reduce: bool = False,
     max_memory: int | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Exploration:
-    """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does."""
+    """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does.
+
+    `wide` fingerprints have 128 bits.  `reduce` leaves out states that no verdict needs; a run to the breach of a property of every state may then
+    not be the shortest.  Beyond `max_memory` bytes the search goes on in files.  Raises CannotBegin.
+    """
     load()
-    search = Search(model, max_states, max_depth, first, workers, wide, reduce, max_memory)
+    search = Search(model, max_states, max_depth, first, workers, wide, reduce, max_memory, checkpoint)
     complete = interrupted = False
+    stopped: str | None = None
     cycles = (0, 0)
     found: dict[str, Counterexample] = {}
     try:
@@ -37,12 +45,16 @@ def explore(
         complete = True
     except Enough:
         pass
+    except StoreError as error:
+        stopped = str(error)
     except KeyboardInterrupt:
         interrupted = True
-    return result(search, found, cycles, complete, interrupted)
+    return result(search, found, cycles, complete, interrupted, stopped)
 
 
-def result(search: Search, lassos: dict[str, Counterexample], cycles: tuple[int, int], complete: bool, interrupted: bool) -> Exploration:
+def result(
+    search: Search, lassos: dict[str, Counterexample], cycles: tuple[int, int], complete: bool, interrupted: bool, stopped: str | None
+) -> Exploration:
     """What is known now."""
     model, depth = search.model, max(0, search.depth(search.states - 1))
     failed = None if search.failed is None else search.failure()
@@ -71,7 +83,7 @@ def result(search: Search, lassos: dict[str, Counterexample], cycles: tuple[int,
     bound = collision_bound(search.states, 128 if search.width > 1 else 64)
     seconds = monotonic() - search.began
     reductions = () if search.reduction is None else ("partial-order",)
-    return Exploration(counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, bound, reductions, growth(search))
+    return Exploration(counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, stopped, bound, reductions, growth(search))
 
 
 def collision_bound(states: int, bits: int) -> float:

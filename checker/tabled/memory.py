@@ -1,4 +1,4 @@
-"""How much memory a search may take, and what it moves to files when that is used up: logs first, then states to be explored, then the visited set."""
+"""How much memory a search may take, and what it moves to files when that is used up: logs, then states to be explored, then the visited set."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ctypes
 import resource
 import sys
 from typing import TYPE_CHECKING
+
+from roamcheck.checker.verdict import CannotBegin
 
 from .store import Chunk, Distant, nameless
 
@@ -17,7 +19,7 @@ SPARE = 96 << 20  # what the tables of a model may grow to, and what is only pas
 ROOM = 1 << 10  # bytes of room that a row of a batch takes, with its candidates
 
 
-class TooLittleMemory(Exception):
+class TooLittleMemory(CannotBegin):
     """Less than a search needs to start; one line."""
 
 
@@ -52,7 +54,7 @@ class Memory:
             log.put_away()
         room -= sum(log.bytes for log in logs) + sum(part.bytes for part in search.parts)
         if any(chunk.bytes for chunk in search.frontier) and sum(chunk.bytes for chunk in search.frontier) > max(room, 0):
-            file = nameless()
+            file = nameless(search.folder)
             search.frontier = [Distant(chunk, file) if isinstance(chunk, Chunk) else chunk for chunk in search.frontier]
         for part in reversed(search.parts):
             if room >= 0:

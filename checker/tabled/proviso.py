@@ -19,7 +19,7 @@ from .search import Search
 
 def run(search: Search, observe: Callable[[Progress], None] | None) -> None:
     """Find all states, or with a reduction as many as the verdicts need.  Raises Enough when told to stop earlier."""
-    search.begin()
+    search.begin(observe)
     search.run(observe)
     while search.reduction is not None:
         full = search.full.read(0, len(search.full))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import kernels, visited
-from .search import BATCH, Search, joined
-from .store import PART_SHIFT, Chunk, Part
+from .store import PART_SHIFT, Chunk, Part, joined
+
+if TYPE_CHECKING:
+    from .search import Search
 
 
 class Unfireable(Exception):
@@ -63,8 +65,8 @@ def children(search: Search, parents: Chunk, origin: Any, steps: Any) -> Chunk:
     """The states that one step each leads to, from the rows origin[i] of `parents`.  Raises Unfireable."""
     pieces = [
         offspring(search, Chunk(parents.rows[of], parents.prints[of], parents.busy[of], 0), steps[lo : lo + len(of)].astype(np.uint16))
-        for lo in range(0, len(origin), search.workers * BATCH)
-        if len(of := origin[lo : lo + search.workers * BATCH])
+        for lo in range(0, len(origin), search.memory.batch)
+        if len(of := origin[lo : lo + search.memory.batch])
     ]
     return joined(*pieces)
 
@@ -89,8 +91,8 @@ def offspring(search: Search, parents: Chunk, steps: Any) -> Chunk:
 def successors(search: Search, rows: Any) -> Iterator[tuple[Any, Any, Any]]:
     """All that is enabled in these rows, range by range: the row, the step and the number of the state that it leads to
     (UNKNOWN if that was not found)."""
-    for lo in range(0, len(rows), BATCH):
-        some = chunk(search, rows[lo : lo + BATCH])
+    for lo in range(0, len(rows), search.memory.batch):
+        some = chunk(search, rows[lo : lo + search.memory.batch])
         n = len(some.rows)
         search.expand(some, np.ones(n, np.uint8))
         c = search.candidates

@@ -18,9 +18,10 @@ from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
 from roamcheck.model.interface import Disabled, Model, Scope, State, fire
 
 from . import kernels, visited
+from .checkpoint import Checkpoint
 from .estimate import expected
 from .memory import Memory
-from .store import PART_SHIFT, PARTS, Chunk, Distant, Log, Part
+from .store import PART_SHIFT, PARTS, Chunk, Distant, Log, Part, joined
 from .stubborn import NO_REDUCTION, Reduction
 from .tables import Tables
 from .trimming import Block, Graph
@@ -65,23 +66,12 @@ class Candidates:
         return np.bincount(self.step[at].astype(np.int64), minlength=steps)
 
 
-def joined(*chunks: Chunk) -> Chunk:
-    """One chunk of several that follow on each other."""
-    kind = np.result_type(*(chunk.rows for chunk in chunks))
-    return Chunk(
-        np.concatenate([chunk.rows.astype(kind, copy=False) for chunk in chunks]),
-        np.concatenate([chunk.prints for chunk in chunks]),
-        np.concatenate([chunk.busy for chunk in chunks]),
-        chunks[0].first,
-    )
-
-
 class Search:
     """The graph as far as it is known."""
 
     def __init__(
         self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int = 1, wide: bool = False, reduce: bool = False,
-        max_memory: int | None = None,
+        max_memory: int | None = None, checkpoint: Checkpoint | None = None,
     ) -> None:  # fmt: skip
         self.model, self.max_states, self.max_depth, self.first, self.workers = model, max_states or MOST_STATES, max_depth, first, workers
         assert len(model.steps) < 1 << 16, "steps are numbered with 16 bits"
@@ -89,14 +79,16 @@ class Search:
         self.tables = Tables(model, wide)
         self.width = 2 if wide else 1
         self.reduction = Reduction(model) if reduce else None
-        self.parts = [Part(self.width) for _ in range(PARTS)]
-        self.parent, self.arrival = Log(np.uint32), Log(np.uint16)  # by state; the initial ones have no parent
-        self.degree, self.edges = Log(np.uint16), Log(np.uint32)  # by state that was explored: its protocol steps; where they lead
-        self.full = Log(np.uint8)  # by state that was explored, with a reduction: 1 if all that is enabled was fired
+        self.checkpoint, self.folder = checkpoint, None if checkpoint is None else checkpoint.folder
+        self.parts = [Part(self.width, self.folder) for _ in range(PARTS)]
+        # By state: from which it was found, and by which step; the initial ones have no parent.
+        self.parent, self.arrival = Log(np.uint32, self.folder), Log(np.uint16, self.folder)
+        # By state that was explored: how many of its steps may lie on a cycle, where they lead, and whether all that is enabled was fired.
+        self.degree, self.edges, self.full = Log(np.uint16, self.folder), Log(np.uint32, self.folder), Log(np.uint8, self.folder)
         self.besides: list[tuple[Any, Any]] = []  # states that were explored again, and where each leads
         self.initial: list[int] = []  # of the first states: which of the model's initial states they are
         self.levels = [0]  # the first state of each depth
-        self.states = self.quiescent = 0
+        self.states = self.quiescent = self.digest = 0
         self.fired = np.zeros(len(model.steps), np.int64)
         self.found: dict[int, tuple[int, int]] = {}  # by property: the state and the check
         self.active = np.ones(len(model.properties) + 1, np.uint8)
@@ -114,6 +106,8 @@ class Search:
         """Go on from the frontier until nothing new is found.  Raises Enough when told to stop earlier."""
         due = self.began
         while self.frontier:
+            if self.checkpoint is not None:
+                self.checkpoint.save(self)
             if self.max_depth is not None and len(self.levels) > self.max_depth:
                 raise Enough
             self.levels.append(self.states)
@@ -136,8 +130,10 @@ class Search:
             for lo in range(0, len(chunk), self.memory.batch):
                 yield chunk.part(lo, lo + self.memory.batch)
 
-    def begin(self) -> None:
-        """The initial states."""
+    def begin(self, observe: Callable[[Progress], None] | None = None) -> None:
+        """The initial states, or those of the checkpoint."""
+        if self.checkpoint is not None and self.checkpoint.open(self, observe):
+            return
         rows = []
         seen = set()
         for i, initial in enumerate(self.model.initial_states):
@@ -160,6 +156,7 @@ class Search:
         n = n if cut is None else cut + 1
         self.parent.extend(np.zeros(n, np.uint32))
         self.arrival.extend(np.zeros(n, np.uint16))
+        self.take_note(prints[:n])
         self.states, self.quiescent = n, int(np.count_nonzero(busy[:n] == 0))
         self.frontier = [Chunk(table[:n], prints[:n], busy[:n], 0)]
         if over or cut is not None:
@@ -189,6 +186,7 @@ class Search:
             self.keep_edges(rows)
             if self.reduction is not None:
                 self.full.extend(full)
+        self.take_note(prints[:kept])
         self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired
         if kept:
             self.frontier.append(Chunk(table[:kept], prints[:kept], busy[:kept], self.states - kept))
@@ -354,6 +352,10 @@ class Search:
                 self.active[of] = 0
         return min(decisive)[0] if decisive else None
 
+    def take_note(self, prints: Any) -> None:
+        """New states' fingerprints change that of the search."""
+        self.digest ^= int(np.bitwise_xor.reduce(prints[:, 0])) if len(prints) else 0
+
     def keep_edges(self, rows: int) -> None:
         """Where steps lead that may lie on a cycle."""
         c, t, ranges, degree = self.candidates, self.tables.arrays(), self.shares(rows), np.empty(rows, np.uint16)
@@ -378,6 +380,7 @@ class Search:
         c, degree, out = self.candidates, np.empty(rows, np.uint16), np.empty(int(self.candidates.size[:rows].sum()), np.uint32)
         visited.targets(np.ones_like(self.tables.arrays().owed), c.target, c.step, c.start, c.size, 0, rows, self.states, c.final, degree, out)
         self.besides.append((np.repeat(numbers, degree), out.astype(np.int64)))
+        self.take_note(prints[:kept])
         self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired
         self.frontier = [Chunk(table[:kept], prints[:kept], busy[:kept], self.states - kept)] if kept else []
         if kept < fresh or cut is not None or self.failed is not None:

@@ -36,10 +36,10 @@ def told(where: str) -> Iterator[None]:
         raise StoreError(f"{where}: {error.strerror or error}") from None
 
 
-def nameless() -> BinaryIO:
-    """A file without a name, in the folder for temporary files."""
-    with told(tempfile.gettempdir()):
-        return tempfile.TemporaryFile(buffering=0)
+def nameless(folder: Path | None) -> BinaryIO:
+    """A file without a name, in this folder or in the one for temporary files."""
+    with told(str(folder or tempfile.gettempdir())):
+        return tempfile.TemporaryFile(buffering=0, dir=folder)
 
 
 def octets(values: NDArray[Any]) -> memoryview:
@@ -49,7 +49,7 @@ def octets(values: NDArray[Any]) -> memoryview:
 
 def write(file: BinaryIO, at: int, values: NDArray[Any]) -> None:
     """Write them all."""
-    with told(getattr(file, "name", "") if isinstance(getattr(file, "name", ""), str) else tempfile.gettempdir()):
+    with told("the files of the search"):
         file.seek(at)
         left = octets(np.ascontiguousarray(values))
         while left:
@@ -58,13 +58,13 @@ def write(file: BinaryIO, at: int, values: NDArray[Any]) -> None:
 
 def read(file: BinaryIO, at: int, values: NDArray[Any]) -> NDArray[Any]:
     """Fill the array from the file."""
-    with told("a temporary file"):
+    with told("the files of the search"):
         file.seek(at)
         left = octets(values)
         while left:
             got = file.readinto(left)  # type: ignore[attr-defined]
             if not got:
-                raise StoreError("a file of the store ends too early")
+                raise StoreError("the files of the search: one ends too early")
             left = left[got:]
     return values
 
@@ -75,7 +75,8 @@ class Part:
     While it is `away`, it is in a file; its arrays are empty then.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, folder: Path | None = None) -> None:
+        self.folder = folder
         self.keys = np.zeros((64, width), np.uint64)
         self.numbers = np.zeros(64, np.uint32)
         self.count = 0
@@ -103,7 +104,7 @@ class Part:
     def put_away(self, changed: bool = True) -> None:
         """Move it to its file, or forget the arrays if the file has the same.  Raises StoreError."""
         if self._file is None:
-            self._file, changed = nameless(), True
+            self._file, changed = nameless(self.folder), True
         if changed:
             write(self._file, 0, self.keys)
             write(self._file, self.keys.nbytes, self.numbers)
@@ -130,8 +131,8 @@ class Log:
 
     BLOCK = 1 << 20
 
-    def __init__(self, dtype: Any) -> None:
-        self.dtype = np.dtype(dtype)
+    def __init__(self, dtype: Any, folder: Path | None = None) -> None:
+        self.dtype, self.folder = np.dtype(dtype), folder
         self.blocks: list[NDArray[Any] | None] = []  # None: in the file
         self.length = self.written = self.checksum = 0
         self.file: BinaryIO | None = None
@@ -189,7 +190,7 @@ class Log:
     def flush(self) -> None:
         """Write what is not in the file yet.  Raises StoreError."""
         if self.file is None:
-            self.file = nameless()
+            self.file = nameless(self.folder)
         while self.written < self.length:
             number = self.written // self.BLOCK
             end = min(self.length, (number + 1) * self.BLOCK)
@@ -210,15 +211,11 @@ class Log:
         """Read so many from the file, and say whether they are those that had this checksum.  Raises StoreError."""
         assert self.file is not None
         for lo in range(0, length, self.BLOCK):
-            self.extend(read(self.file, lo * self.dtype.itemsize, np.empty(min(self.BLOCK, length - lo), self.dtype)))
-        self.flush_nothing(length)
-        return self.checksum == checksum
-
-    def flush_nothing(self, length: int) -> None:
-        """The file has the first `length` already."""
-        for lo in range(0, length, self.BLOCK):
-            self.checksum = zlib.crc32(octets(self._block(lo // self.BLOCK)[: length - lo]), self.checksum)
+            values = read(self.file, lo * self.dtype.itemsize, np.empty(min(self.BLOCK, length - lo), self.dtype))
+            self.checksum = zlib.crc32(octets(values), self.checksum)
+            self.extend(values)
         self.written = length
+        return self.checksum == checksum
 
 
 @dataclass(slots=True)
@@ -245,6 +242,17 @@ class Chunk:
     def bytes(self) -> int:
         """How much memory it takes."""
         return int(self.rows.nbytes + self.prints.nbytes + self.busy.nbytes)
+
+
+def joined(*chunks: Chunk) -> Chunk:
+    """One chunk of several that follow on each other."""
+    kind = np.result_type(*(chunk.rows for chunk in chunks))
+    return Chunk(
+        np.concatenate([chunk.rows.astype(kind, copy=False) for chunk in chunks]),
+        np.concatenate([chunk.prints for chunk in chunks]),
+        np.concatenate([chunk.busy for chunk in chunks]),
+        chunks[0].first,
+    )
 
 
 class Distant:

@@ -274,11 +274,16 @@ def tell_counterexamples(given: Any, tell: str) -> None:
     from .replay import replay
 
     found = sorted(given.traces.items(), key=lambda item: (item[0] in PROPERTIES and not PROPERTIES[item[0]].decisive, item[1].header.length))
-    kind = "a" if given.exploration.reductions else "a shortest"
     for name, trace in found[: {"none": 0, "shortest": 1, "all": None}[tell]]:
-        what = f"{kind} counterexample" if name in PROPERTIES else "the way to the step that raised"
+        what = counterexample(given, name) if name in PROPERTIES else "the way to the step that raised"
         report.say(f"\n{name}: {what}, {trace.header.length} steps")
         report.say(narrate.text(replay(trace)))
+
+
+def counterexample(given: Any, name: str) -> str:
+    """How short it is: a reduction keeps the shortest runs to quiescent states alone."""
+    shortest = not given.exploration.reductions or PROPERTIES[name].scope == "every quiescent state"
+    return "a shortest counterexample" if shortest else "a counterexample"
 
 
 @commands.command("replay", epilog="Example: roamcheck replay traces/figure-3.jsonl --to mermaid")

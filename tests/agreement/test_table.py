@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from roamcheck.checker.check import ENGINES, answer
+from roamcheck.checker.check import ENGINES, Limits, answer
 from roamcheck.checker.files import bundled, load_scenario
 from roamcheck.checker.question import question
 from roamcheck.checker.verdict import Holds, Violated
+from roamcheck.spec.properties import PROPERTIES
 
 HERE = Path(__file__).parent
 EXPECTED = json.loads((HERE / "expected.json").read_text())
@@ -33,13 +34,25 @@ def cases(engine_names=tuple(ENGINES)):
 @pytest.mark.parametrize(("key", "engine"), list(cases()))
 def test_every_engine_agrees_with_the_table(key, engine):
     name, protocol, readings = key.split()
-    given = answer(question(load_scenario(name), protocol=protocol, readings=readings), engine=engine)
+    given = answer(question(load_scenario(name), protocol=protocol, readings=readings), engine=engine, limits=Limits(reduce=False))
     counts, row = given.exploration.counts, TABLE[key]
     assert [counts.states, counts.transitions, counts.depth, counts.quiescent, counts.unfair_cycles] == [
         row["states"], row["transitions"], row["depth"], row["quiescent"], row["unfair_cycles"],
     ]  # fmt: skip
     assert {p: v.counterexample.length for p, v in given.verdicts.items() if isinstance(v, Violated)} == row["violated"]
     assert given.exploration.complete
+
+
+@pytest.mark.parametrize(("key", "engine"), list(cases(["tabled"])))
+def test_reductions_keep_the_quiescent_states_and_every_verdict(key, engine):
+    name, protocol, readings = key.split()
+    given = answer(question(load_scenario(name), protocol=protocol, readings=readings), engine=engine)
+    counts, row = given.exploration.counts, TABLE[key]
+    assert (given.exploration.complete, counts.quiescent, counts.states <= row["states"]) == (True, row["quiescent"], True)
+    found = {p: v.counterexample.length for p, v in given.verdicts.items() if isinstance(v, Violated)}
+    assert found.keys() == row["violated"].keys()
+    for prop, length in found.items():
+        assert length == row["violated"][prop] or (PROPERTIES[prop].scope != "every quiescent state" and length > row["violated"][prop]), prop
 
 
 @pytest.mark.parametrize("key", sorted(EXPECTED))

@@ -200,7 +200,7 @@ def as_record(given: Answer) -> dict[str, Any]:
         "unfair_cycles": found.counts.unfair_cycles if found else 0,
         "seconds": round(found.seconds, 3) if found else 0.0,
         "collision_bound": found.collision_bound if found else 0.0,
-        "properties": {name: verdict_record(verdict, given.paths.get(name)) for name, verdict in given.verdicts.items()},
+        "properties": {name: verdict_record(verdict, given.paths.get(name), found is None or name not in found.longer) for name, verdict in given.verdicts.items()},
         "warnings": list(given.warnings),
         **(counts_record(given.coverage, given) if given.coverage is not None else {}),
     }
@@ -216,12 +216,13 @@ def counts_record(coverage: GuardCoverage, given: Answer) -> dict[str, Any]:
     }
 
 
-def verdict_record(verdict: Verdict, trace: Path | None) -> dict[str, Any]:
+def verdict_record(verdict: Verdict, trace: Path | None, shortest: bool) -> dict[str, Any]:
     """One property's part of the verdict object."""
     found: Counterexample | None = verdict.counterexample if isinstance(verdict, Violated) else None
     record = {
         "verdict": WORDS[type(verdict)],
         "length": found.length if found else None,
+        "shortest": shortest if found else None,
         "trace": str(trace) if trace else None,
         "breach": {"conjunct": found.breach.conjunct, "values": dict(found.breach.values)} if found else None,
     }

@@ -275,15 +275,10 @@ def tell_counterexamples(given: Any, tell: str) -> None:
 
     found = sorted(given.traces.items(), key=lambda item: (item[0] in PROPERTIES and not PROPERTIES[item[0]].decisive, item[1].header.length))
     for name, trace in found[: {"none": 0, "shortest": 1, "all": None}[tell]]:
-        what = counterexample(given, name) if name in PROPERTIES else "the way to the step that raised"
+        word = "" if name in given.exploration.longer else "shortest"
+        what = f"a {word} counterexample".replace("  ", " ") if name in PROPERTIES else "the way to the step that raised"
         report.say(f"\n{name}: {what}, {trace.header.length} steps")
         report.say(narrate.text(replay(trace)))
-
-
-def counterexample(given: Any, name: str) -> str:
-    """How short it is: a reduction keeps the shortest runs to quiescent states alone."""
-    shortest = not given.exploration.reductions or PROPERTIES[name].scope == "every quiescent state"
-    return "a shortest counterexample" if shortest else "a counterexample"
 
 
 @commands.command("replay", epilog="Example: roamcheck replay traces/figure-3.jsonl --to mermaid")

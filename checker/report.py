@@ -142,10 +142,8 @@ def verdicts(given: Answer) -> None:
             f"{compared}; {found.seconds:.2f} s"
         )
         if found.reductions:
-            console.print(
-                f"reduced ({', '.join(found.reductions)}): what no verdict needs was left out; where a property of every state or run is violated, "
-                "--no-reduction may find a shorter way there"
-            )
+            longer = f"; shorter ways may lead to breaches of {', '.join(sorted(found.longer))} (--no-reduction finds them)" if found.longer else ""
+            console.print(f"reduced ({', '.join(found.reductions)}): states that no verdict needs were left out{longer}")
         if counts.unfair_cycles:
             console.print(f"{counts.unfair_cycles:,} cycles of protocol steps are unfair (some channel is never served) and violate nothing")
 

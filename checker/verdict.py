@@ -111,7 +111,8 @@ class Exploration:
     failed: StepFailed | None = None  # a step raised there, and the search ended
     stopped: str | None = None  # what else ended the search too early: a disk that is full
     collision_bound: float = 0.0  # on the probability that two states were taken for one
-    reductions: tuple[str, ...] = ()  # what was left out: states that no verdict needs; runs to breaches of states may then not be the shortest
+    reductions: tuple[str, ...] = ()  # by which states that no verdict needs were left out
+    longer: frozenset[str] = frozenset()  # the properties whose counterexample may not be the shortest for that
     growth: Growth | None = None  # where the states come from, if the engine knows
 
 

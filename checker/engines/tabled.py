@@ -10,6 +10,7 @@ from roamcheck.checker.tabled.lasso import judge_cycles
 from roamcheck.checker.tabled.loading import load
 from roamcheck.checker.tabled.proviso import run
 from roamcheck.checker.tabled.search import Enough, Search
+from roamcheck.checker.tabled.shortening import shorten
 from roamcheck.checker.tabled.store import StoreError
 from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Growth, Holds, HoldsWithin, Progress, Unknown, Verdict, Violated
 from roamcheck.model.interface import Model, Property, Scope
@@ -30,8 +31,8 @@ def explore(
 ) -> Exploration:
     """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does.
 
-    `wide` fingerprints have 128 bits.  `reduce` leaves out states that no verdict needs; a run to the breach of a property of every state may then
-    not be the shortest.  Beyond `max_memory` bytes the search goes on in files.  Raises CannotBegin.
+    `wide` fingerprints have 128 bits.  `reduce` leaves out states that no verdict needs; a run that goes on for ever, or
+    one to the breach of a property of every state, may then not be the shortest: the result says which.  Beyond `max_memory` bytes the search goes on in files.  Raises CannotBegin.
     """
     load()
     search = Search(model, max_states, max_depth, first, workers, wide, reduce, max_memory, checkpoint)
@@ -56,13 +57,17 @@ def result(
     search: Search, lassos: dict[str, Counterexample], cycles: tuple[int, int], complete: bool, interrupted: bool, stopped: str | None
 ) -> Exploration:
     """What is known now."""
-    model, depth = search.model, max(0, search.depth(search.states - 1))
+    model, depth = search.model, search.farthest()
     failed = None if search.failed is None else search.failure()
     counts = Counts(search.states, int(search.fired.sum()), depth, search.quiescent, *cycles)
     found = {model.properties[of].name: search.counterexample(of) for of in search.found}
     for name, lasso in lassos.items():
         if name not in found or lasso.length < found[name].length:
             found[name] = lasso
+    longer: frozenset[str] = frozenset()
+    if search.reduction is not None and failed is None and not interrupted:
+        shortest, longer = shorten(model, found, search.workers)
+        found.update(shortest)
 
     def verdict(of: Property) -> Verdict:
         if of.name in found:
@@ -83,7 +88,7 @@ def result(
     bound = collision_bound(search.states, 128 if search.width > 1 else 64)
     seconds = monotonic() - search.began
     reductions = () if search.reduction is None else ("partial-order",)
-    return Exploration(counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, stopped, bound, reductions, growth(search))
+    return Exploration(counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, stopped, bound, reductions, longer, growth(search))
 
 
 def collision_bound(states: int, bits: int) -> float:

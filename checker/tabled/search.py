@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from time import monotonic
 from typing import Any
 
@@ -412,7 +413,16 @@ class Search:
 
     def depth(self, i: int) -> int:
         """How many steps state i is away."""
-        return bisect_right(self.levels, i) - 1
+        return len(self.path(i)[1]) if self.besides else bisect_right(self.levels, i) - 1
+
+    def farthest(self) -> int:
+        """How many steps the farthest state is away."""
+        if not self.besides:
+            return max(0, self.depth(self.states - 1))
+        depth = np.zeros(self.states, np.int32)
+        for lo, hi in pairwise([*self.levels[1:], self.states]):
+            depth[lo:hi] = depth[self.parent.read(lo, hi)] + 1
+        return int(depth.max())
 
     def path(self, i: int) -> tuple[int, tuple[int, ...]]:
         """A shortest run to state i: the number of an initial state, and steps."""

@@ -67,7 +67,8 @@ def main() -> int:
             same = (folder / "verdict.json").exists() and outcome(folder) == expected
             differing += not same
             ended = "killed" if process.returncode == -signal.SIGKILL else "had ended"
-            print(f"{ended} after {moment:5.1f} s, checkpoint of depth {depth}: {'the same answer' if same else f'DIFFERENT: {again.stderr.strip()}'}", flush=True)
+            came = "the same answer" if same else f"DIFFERENT: {again.stderr.strip()}"
+            print(f"{ended} after {moment:5.1f} s, checkpoint of depth {depth}: {came}", flush=True)
     return 1 if differing else 0
 
 

@@ -25,6 +25,7 @@ from .guards import GuardCoverage, never
 from .mutants import apply
 from .question import Question
 from .tabled.checkpoint import Checkpoint
+from .tabled.loading import compiled as compiled
 from .trace import Trace, assumptions_data, dumps, record
 from .verdict import Counterexample, ExitCode, Exploration, Holds, HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 
@@ -53,6 +54,7 @@ class Limits:
     max_memory: int | None = None  # bytes that the process may take, of the tabled engine
     checkpoint: Path | None = None  # a folder to which the tabled engine writes how far it has come
     resume: bool = False  # and go on from what is there
+    debug: bool = False  # hold every step to its footprint, in the tabled engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,8 @@ def answer(
 ) -> Answer:
     """Explore the question's model.
 
-    `counts` also records which guards of the algorithms were seen true and false, which takes an exploration without reductions.  `mutant` plants that fault; no trace comes of it, since
-    a trace is replayed by the algorithms as printed.  Raises MutantError, CannotBegin.
+    `counts` also records which guards of the algorithms were seen true and false, which takes an exploration without reductions.  `mutant` plants
+    that fault; no trace comes of it, since a trace is replayed by the algorithms as printed.  Raises MutantError, CannotBegin.
     """
     limits = limits or Limits()
     odd = scenario_warnings(replace(question.scenario, assume=question.assume))
@@ -125,7 +127,7 @@ def answer(
 
 def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str | None) -> dict[str, Any]:
     """What only the tabled engine is told."""
-    reduce, bits = limits.reduce and not counts, limits.fingerprint_bits
+    reduce, bits = limits.reduce and not counts and not limits.debug, limits.fingerprint_bits
     about = {
         "version": __version__,
         "scenario": question.scenario.name,
@@ -139,7 +141,10 @@ def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str
         "scenario with other contents, SHA-256": sha256(json.dumps(as_data(question.scenario), sort_keys=True).encode()).hexdigest(),
     }
     checkpoint = None if limits.checkpoint is None else Checkpoint(limits.checkpoint, about, limits.resume)
-    return {"workers": limits.workers, "wide": bits == 128, "reduce": reduce, "max_memory": limits.max_memory, "checkpoint": checkpoint}
+    return {
+        "workers": limits.workers, "wide": bits == 128, "reduce": reduce, "max_memory": limits.max_memory, "checkpoint": checkpoint,
+        "debug": limits.debug,
+    }  # fmt: skip
 
 
 def never_fired(model: Model, found: Exploration) -> tuple[str, ...]:
@@ -200,7 +205,9 @@ def as_record(given: Answer) -> dict[str, Any]:
         "unfair_cycles": found.counts.unfair_cycles if found else 0,
         "seconds": round(found.seconds, 3) if found else 0.0,
         "collision_bound": found.collision_bound if found else 0.0,
-        "properties": {name: verdict_record(verdict, given.paths.get(name), found is None or name not in found.longer) for name, verdict in given.verdicts.items()},
+        "properties": {
+            name: verdict_record(verdict, given.paths.get(name), found is None or name not in found.longer) for name, verdict in given.verdicts.items()
+        },
         "warnings": list(given.warnings),
         **(counts_record(given.coverage, given) if given.coverage is not None else {}),
     }

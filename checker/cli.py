@@ -148,6 +148,7 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option("--traces", metavar="DIR", help="Write a trace per violation to DIR (default: roamcheck-traces, nothing with --json -).")
 @click.option("--tell", type=click.Choice(["shortest", "all", "none"]), default="shortest", help="Which counterexamples to tell step by step.")
 @click.option("--counts", is_flag=True, help="Also print steps by kind, the rate, and the guards never seen true or never false.")
+@click.option("--debug", is_flag=True, help="Also fire every step by definition and hold it to what it declares; slow.")
 @click.option("--mutant", metavar="NAME", help="Plant a fault in the algorithms (see `roamcheck list mutants`); no traces come of it.")
 @json_option
 def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, tell: str, **options: Any) -> None:
@@ -179,7 +180,7 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
 
 def to_limits(options: dict[str, Any]) -> dict[str, Any]:
     """The options that say how to search, by the names of `check.Limits`."""
-    same = {name: options[name] for name in ("max_states", "max_depth", "first", "workers", "max_memory", "resume")}
+    same = {name: options[name] for name in ("max_states", "max_depth", "first", "workers", "max_memory", "resume", "debug")}
     folder = options["checkpoint"]
     return {
         **same,
@@ -222,6 +223,8 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
     try:
         asked = to_question(load_scenario(name), options)
         limits = asking.Limits(**to_limits(options))
+        if options["engine"] == "tabled" and not asking.compiled():
+            report.warn("note: the loops of the search are compiled first; this happens once and takes some seconds")
         with report.progress(asked.scenario.name) as observe:
             given = asking.answer(
                 asked, engine=options["engine"], limits=limits, named=frozenset(options["properties"]), observe=observe, counts=options["counts"],

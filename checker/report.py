@@ -108,7 +108,7 @@ def progress(what: str) -> Iterator[Callable[[Progress], None]]:
                 f"{escape(what)}: {now.states:,} states, {now.transitions:,} transitions, {now.states / now.seconds:,.0f} states/s, "
                 f"frontier {now.frontier:,}, depth {now.depth}, {memory:,.0f} MiB, "
                 f"{f'{now.values:,} local values, {now.answers:,} table entries, ' if now.values else ''}{now.seconds:,.0f} s"
-                f"{f'; perhaps {now.expected:,} states, {(now.expected - now.states) * now.seconds / now.states:,.0f} s more' if now.expected else ''}"
+                f"{f'; perhaps {now.expected:,} states, {(now.expected / now.states - 1) * now.seconds:,.0f} s more' if now.expected else ''}"
             )
 
         yield observe

@@ -28,14 +28,16 @@ def explore(
     reduce: bool = False,
     max_memory: int | None = None,
     checkpoint: Checkpoint | None = None,
+    debug: bool = False,
 ) -> Exploration:
     """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does.
 
-    `wide` fingerprints have 128 bits.  `reduce` leaves out states that no verdict needs; a run that goes on for ever, or
-    one to the breach of a property of every state, may then not be the shortest: the result says which.  Beyond `max_memory` bytes the search goes on in files.  Raises CannotBegin.
+    `wide` fingerprints have 128 bits.  `reduce` leaves out states that no verdict needs; a run that goes on for ever, or one to the breach of a
+    property of every state, may then not be the shortest: the result says which.  Beyond `max_memory` bytes the search goes on in files.  `debug`
+    holds every step to its footprint and its promises.  Raises CannotBegin.
     """
     load()
-    search = Search(model, max_states, max_depth, first, workers, wide, reduce, max_memory, checkpoint)
+    search = Search(model, max_states, max_depth, first, workers, wide, reduce, max_memory, checkpoint, debug)
     complete = interrupted = False
     stopped: str | None = None
     cycles = (0, 0)
@@ -88,7 +90,9 @@ def result(
     bound = collision_bound(search.states, 128 if search.width > 1 else 64)
     seconds = monotonic() - search.began
     reductions = () if search.reduction is None else ("partial-order",)
-    return Exploration(counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, stopped, bound, reductions, longer, growth(search))
+    return Exploration(
+        counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, stopped, bound, reductions, longer, growth(search)
+    )  # fmt: skip
 
 
 def collision_bound(states: int, bits: int) -> float:

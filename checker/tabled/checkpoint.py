@@ -76,8 +76,9 @@ class Checkpoint:
         if not sound:
             raise CheckpointError(f"{path}: damaged; begin anew in another folder")
         for name, value in self.about.items():
-            if body["about"].get(name) != value:
-                raise CheckpointError(f"{self.folder}: a checkpoint of {name} {_short(body['about'].get(name))}, not {_short(value)}; name another folder")
+            was = body["about"].get(name)
+            if was != value:
+                raise CheckpointError(f"{self.folder}: a checkpoint of {name} {_short(was)}, not {_short(value)}; name another folder")
         return dict(body)
 
     def _restore(self, search: Search, manifest: dict[str, Any], observe: Callable[[Progress], None] | None) -> None:

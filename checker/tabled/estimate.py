@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import exp, log
 
 WINDOW = 8  # levels that the guess looks back on
@@ -17,7 +18,7 @@ def expected(sizes: Sequence[int]) -> int | None:
     recent = sizes[-WINDOW - 1 :]
     if len(recent) <= WINDOW or min(recent) <= 0:
         return None
-    growth = [log(after / before) for before, after in zip(recent, recent[1:], strict=False)]
+    growth = [log(after / before) for before, after in pairwise(recent)]
     middle, mean = (WINDOW - 1) / 2, sum(growth) / WINDOW
     slope = sum((i - middle) * (g - mean) for i, g in enumerate(growth)) / sum((i - middle) ** 2 for i in range(WINDOW))
     if slope >= 0:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import ctypes
 import resource
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from roamcheck.checker.verdict import CannotBegin
 
-from .store import Chunk, Distant, nameless
+from .store import Chunk, Distant, StoreError, nameless
 
 if TYPE_CHECKING:
     from .search import Search
 
 BATCH = 1 << 15  # rows for each worker
 SPARE = 96 << 20  # what the tables of a model may grow to, and what is only passing
+MANY_EDGES = 64 << 20  # bytes
 ROOM = 1 << 10  # bytes of room that a row of a batch takes, with its candidates
 
 
@@ -27,7 +29,7 @@ class Memory:
     """A limit in bytes on what the process takes, or none."""
 
     def __init__(self, limit: int | None, workers: int) -> None:
-        self.limit, self.batch, self.taken = limit, BATCH * workers, 0
+        self.limit, self.batch, self.taken, self.no_disk = limit, BATCH * workers, 0, False
         if limit is None:
             return
         give_back_at_once()
@@ -43,7 +45,14 @@ class Memory:
         return (self.limit or 0) - self.taken - SPARE - ROOM * self.batch
 
     def relieve(self, search: Search) -> None:
-        """Move to files what does not fit any more.  Raises StoreError."""
+        """Move to files what does not fit any more, and in any case where steps lead, which is read at the end alone.  Raises StoreError."""
+        if search.edges.bytes > MANY_EDGES and not self.no_disk:
+            try:
+                search.edges.put_away()
+            except StoreError:
+                if self.limit is not None:
+                    raise
+                self.no_disk = True
         if self.limit is None:
             return
         room = self.room
@@ -75,7 +84,5 @@ def resident() -> int:
 
 def give_back_at_once() -> None:
     """Have the C library give large arrays back to the system when they are let go; without it they count on."""
-    try:
+    with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(-3, 1 << 16)  # M_MMAP_THRESHOLD of glibc
-    except (OSError, AttributeError):
-        pass

@@ -20,6 +20,7 @@ from roamcheck.model.interface import Disabled, Model, Scope, State, fire
 
 from . import kernels, visited
 from .checkpoint import Checkpoint
+from .debugging import compare
 from .estimate import expected
 from .memory import Memory
 from .store import PART_SHIFT, PARTS, Chunk, Distant, Log, Part, joined
@@ -27,7 +28,6 @@ from .stubborn import NO_REDUCTION, Reduction
 from .tables import Tables
 from .trimming import Block, Graph
 
-BATCH = 1 << 15  # rows for each worker
 FEW = 1 << 10  # rows that are not worth a second thread
 OFTEN = 0.1  # seconds between two reports of progress
 MISSES = 1 << 12
@@ -72,7 +72,7 @@ class Search:
 
     def __init__(
         self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int = 1, wide: bool = False, reduce: bool = False,
-        max_memory: int | None = None, checkpoint: Checkpoint | None = None,
+        max_memory: int | None = None, checkpoint: Checkpoint | None = None, debug: bool = False,
     ) -> None:  # fmt: skip
         self.model, self.max_states, self.max_depth, self.first, self.workers = model, max_states or MOST_STATES, max_depth, first, workers
         assert len(model.steps) < 1 << 16, "steps are numbered with 16 bits"
@@ -80,6 +80,7 @@ class Search:
         self.tables = Tables(model, wide)
         self.width = 2 if wide else 1
         self.reduction = Reduction(model) if reduce else None
+        self.debug = debug
         self.checkpoint, self.folder = checkpoint, None if checkpoint is None else checkpoint.folder
         self.parts = [Part(self.width, self.folder) for _ in range(PARTS)]
         # By state: from which it was found, and by which step; the initial ones have no parent.
@@ -174,6 +175,11 @@ class Search:
         rows, steps = len(batch.rows), len(self.model.steps)
         full = np.ones(rows, np.uint8) if self.reduction is None else np.zeros(rows, np.uint8)
         fired = self.expand(batch, full)
+        if self.debug and self.failed is None and (wrong := compare(self, batch)) is not None:
+            row, step, self.tables.causes[wrong[1]] = wrong
+            self.failed = (batch.first + row, step)
+            self.candidates.cut(row, step - 1)
+            fired = self.candidates.fired(rows, steps)
         fresh = self.insert(rows)
         table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, fresh)
         stop = cut is not None or kept < fresh or self.failed is not None
@@ -220,8 +226,8 @@ class Search:
             for w in busy:
                 self.seen[w][:] = 0
             done = self.each(kernels.expand, [
-                (t, p, full, batch.rows, batch.prints, batch.busy, only, todo[w], ends[w], c.prints[: (w + 1) * c.room], c.step, c.reaction, c.start, c.size,
-                 fired[w], self.misses[w], self.seen[w], left)
+                (t, p, full, batch.rows, batch.prints, batch.busy, only, todo[w], ends[w],
+                 c.prints[: (w + 1) * c.room], c.step, c.reaction, c.start, c.size, fired[w], self.misses[w], self.seen[w], left)
                 for w, left in zip(busy, again, strict=True)
             ])  # fmt: skip
             learnt = False
@@ -353,6 +359,10 @@ class Search:
                 self.active[of] = 0
         return min(decisive)[0] if decisive else None
 
+    def print_of(self, state: State) -> tuple[int, ...]:
+        """The fingerprint of a state."""
+        return tuple(np.bitwise_xor.reduce(self.tables.key.array[self.tables.row(state)], axis=0).tolist())
+
     def take_note(self, prints: Any) -> None:
         """New states' fingerprints change that of the search."""
         self.digest ^= int(np.bitwise_xor.reduce(prints[:, 0])) if len(prints) else 0
@@ -409,7 +419,8 @@ class Search:
         """How far the search has come."""
         seconds, tables = now - self.began, self.tables
         sizes = np.diff(self.levels).tolist()
-        return Progress(self.states, int(self.fired.sum()), frontier, len(self.levels) - 2, seconds, len(tables.values), tables.answers, expected(sizes))
+        found = self.states, int(self.fired.sum()), frontier, len(self.levels) - 2
+        return Progress(*found, seconds, len(tables.values), tables.answers, expected(sizes))
 
     def depth(self, i: int) -> int:
         """How many steps state i is away."""

@@ -169,4 +169,5 @@ def enablers(model: Model, touches: list[Touch], i: int, slots: frozenset[Slot])
 
 def settles(model: Model, step: Step, touched: Touch, slot: Slot) -> bool:
     """The step serves the slot or may leave it idle: adding words to a channel does not."""
-    return step.serves == slot or slot in touched.takes | touched.writes or (slot in touched.appends and model.layout.slots[slot].append is not extend)
+    adds = slot in touched.appends and model.layout.slots[slot].append is not extend
+    return step.serves == slot or slot in touched.takes | touched.writes or adds

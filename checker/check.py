@@ -206,7 +206,8 @@ def as_record(given: Answer) -> dict[str, Any]:
         "seconds": round(found.seconds, 3) if found else 0.0,
         "collision_bound": found.collision_bound if found else 0.0,
         "properties": {
-            name: verdict_record(verdict, given.paths.get(name), found is None or name not in found.longer) for name, verdict in given.verdicts.items()
+            name: verdict_record(verdict, given.paths.get(name), found is None or name not in found.longer)
+            for name, verdict in given.verdicts.items()
         },
         "warnings": list(given.warnings),
         **(counts_record(given.coverage, given) if given.coverage is not None else {}),

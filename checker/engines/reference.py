@@ -1,7 +1,7 @@
 """The reference explorer: breadth first over exact states, so that the first breach it meets is a shortest one.
 
-It is the definition that the other engines are held to: states are compared and never fingerprinted, every enabled step of every
-state is fired in the order of the model's steps, and properties are asked when a state is found.
+It is the definition that the other engines are held to, and takes no short cut: states are compared and never fingerprinted, every step is fired in
+every state by `roamcheck.model.interface.fire` in the order of the model's steps, and every property is asked when a state is found.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import cache
 from time import monotonic
 
 from roamcheck.checker.cycles import ProtocolGraph, find_cycles, shortest_turn
-from roamcheck.checker.lifting import Check, LiftedModel, Numbers
 from roamcheck.checker.verdict import (
     Counterexample,
     Counts,
@@ -26,7 +26,8 @@ from roamcheck.checker.verdict import (
     Violated,
     goes_on_for_ever,
 )
-from roamcheck.model.interface import Kind, Model, Property, Scope
+from roamcheck.model.interface import Disabled, Kind, Model, Property, Scope, State, fire
+from roamcheck.spec.breach import Breach
 
 OFTEN = 0.1  # seconds between two reports of progress
 
@@ -67,9 +68,8 @@ class _Search:
     def __init__(self, model: Model, max_states: int | None, max_depth: int | None, first: bool) -> None:
         self.model, self.max_states, self.max_depth, self.first = model, max_states, max_depth, first
         self.began = monotonic()
-        self.lifted = LiftedModel(model)
-        self.number: dict[Numbers, int] = {}
-        self.states: list[Numbers] = []
+        self.number: dict[State, int] = {}
+        self.states: list[State] = []
         self.quiescent = bytearray()
         self.origin = array("q")  # the state that it was found from; -1 - i for model.initial_states[i]
         self.arrival = array("I")  # the step that it was found by
@@ -82,9 +82,8 @@ class _Search:
     def run(self, observe: Callable[[Progress], None] | None) -> None:
         """Find all states, level by level; then the cycles."""
         for i, initial in enumerate(self.model.initial_states):
-            state = self.lifted.state(initial)
-            if state not in self.number:
-                self.add(state, -1 - i, 0, self.lifted.checks[Scope.EVERY_STATE])
+            if initial not in self.number:
+                self.add(initial, -1 - i, 0)
         due = self.began
         while self.levels[-1] < len(self.states):
             if self.max_depth is not None and len(self.levels) > self.max_depth:
@@ -102,66 +101,58 @@ class _Search:
         graph = self.graph
         graph.out.append(len(graph.targets))
         graph.stirred.append(False)
-        for step, state, checks in self.successors(i):
+        for step, state in self.successors(i):
             self.fired[step] += 1
-            target = self.number.get(state)
-            if target is None:
-                target = self.add(state, i, step, checks)
-            kind = self.model.steps[step].kind
+            if state not in self.number:
+                self.add(state, i, step)
+            target, kind = self.number[state], self.model.steps[step].kind
             if kind is Kind.PROTOCOL:
                 graph.targets.append(target)
                 graph.steps.append(step)
             elif kind is Kind.ENVIRONMENT:
                 graph.stirred[i] = True
 
-    def successors(self, i: int) -> Iterator[tuple[int, Numbers, tuple[Check, ...]]]:
-        """Each step that is enabled in state i, where it leads, and what to ask there in every state."""
-        before, quiescent, popped = self.states[i], self.quiescent[i], self.lifted.popped
+    def successors(self, i: int) -> Iterator[tuple[int, State]]:
+        """Each step that is enabled in state i, and where it leads."""
         try:
-            for step, lifted in enumerate(self.lifted.steps):
-                move = None if lifted.only_when_quiescent and not quiescent else lifted.moves[before[lifted.selector]]
-                if move is None:
-                    continue
-                head = rest = 0
-                if move.takes is not None:
-                    channel = popped[move.takes][before[move.takes]]
-                    if channel is None:
-                        continue
-                    head, rest = channel
-                reaction = move.reactions[head, move.pick(before)]
-                if reaction is None:
-                    continue
-                after = list(before)
-                if move.takes is not None:
-                    after[move.takes] = rest
-                for slot, number in reaction.changes:
-                    after[slot] = number
-                for slot, longer in reaction.appends:
-                    after[slot] = longer[after[slot]]
-                yield step, tuple(after), reaction.checks
+            for number, step in enumerate(self.model.steps):
+                after = fire(self.model, step, self.states[i])
+                if not isinstance(after, Disabled):
+                    yield number, after
         except Exception as cause:
-            raise StepFailed(self.model.steps[step], step, *self.path(i), cause) from cause
+            raise StepFailed(step, number, *self.path(i), cause) from cause
 
-    def add(self, state: Numbers, origin: int, arrival: int, checks: tuple[Check, ...]) -> int:
-        """Number a new state and ask there what a breach could have come up in."""
+    def add(self, state: State, origin: int, arrival: int) -> None:
+        """Number a new state and ask there what its properties ask."""
         if len(self.states) == self.max_states:
             raise _Enough
         i = self.number[state] = len(self.states)
         self.states.append(state)
         self.origin.append(origin)
         self.arrival.append(arrival)
-        self.quiescent.append(self.lifted.quiescent(state))
+        self.quiescent.append(self.model.quiescent(state))
+        asked = {Scope.EVERY_STATE}
         if self.quiescent[i]:
-            checks += self.lifted.checks[Scope.QUIESCENT]
-            if self.lifted.spent(state):
-                checks += self.lifted.checks[Scope.RUN]
-        for check in checks:
-            breach = check.breach[check.pick(state)]
-            if breach is not None and check.of.name not in self.found:
-                self.found[check.of.name] = Counterexample(*self.path(i), None, breach)
-                if self.first and check.of.decisive:
+            asked |= {Scope.QUIESCENT, Scope.RUN} if self.spent(i) else {Scope.QUIESCENT}
+        for of in self.model.properties:
+            breach = self.breach(of, state) if of.scope in asked and of.name not in self.found else None
+            if breach is not None:
+                self.found[of.name] = Counterexample(*self.path(i), None, breach)
+                if self.first and of.decisive:
                     raise _Enough
-        return i
+
+    def breach(self, of: Property, state: State) -> Breach | None:
+        """What the first of the property's predicates that fails in a state says."""
+        answers = (predicate.check(tuple(state[slot] for slot in predicate.reads)) for predicate in of.predicates)
+        return next((breach for breach in answers if breach is not None), None)
+
+    def spent(self, i: int) -> bool:
+        """The environment's budget is spent in state i."""
+        return self.model.spent(tuple(self.states[i][slot] for slot in self.model.budget))
+
+    def busy(self, i: int) -> frozenset[int]:
+        """The slots that are not idle in state i."""
+        return frozenset(slot for slot, value in enumerate(self.states[i]) if not self.model.idle(slot, value))
 
     def depth(self, i: int) -> int:
         """How many steps state i is away."""
@@ -177,15 +168,9 @@ class _Search:
 
     def judge_cycles(self) -> None:
         """A run that goes on for ever violates every property of runs, unless something shorter does."""
-
-        def spent(i: int) -> bool:
-            return self.lifted.spent(self.states[i])
-
-        def busy(i: int) -> frozenset[int]:
-            return self.lifted.busy(self.states[i])
-
         self.graph.out.append(len(self.graph.targets))
-        cycles = find_cycles(self.graph, spent, busy)
+        busy = cache(self.busy)
+        cycles = find_cycles(self.graph, self.spent, busy)
         asked = [of for of in self.model.properties if of.scope is Scope.RUN]
         if asked and cycles.fair:
             turn = shortest_turn(self.graph, cycles.fair, busy, self.depth)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from roamcheck.model.interface import Step
+from roamcheck.model.interface import Model, Property, Scope, Step
 from roamcheck.spec.breach import Breach
 
 
@@ -95,6 +95,33 @@ class Counts:
     quiescent: int  # states whose slots are all idle
     unfair_cycles: int = 0  # budget spent; some slot is never idle and never served, so that no fair run stays
     waiting_cycles: int = 0  # fair, and no environment step is enabled on it: what is left of the budget waits for a silence that never comes
+
+
+def judge(
+    model: Model, found: Mapping[str, Counterexample], counts: Counts, complete: bool, failed: StepFailed | None
+) -> dict[str, Verdict]:
+    """The verdict on each property of the model, given the counterexamples that a search found, and how far it came."""
+
+    def verdict(of: Property) -> Verdict:
+        if of.name in found:
+            return Violated(found[of.name])
+        if complete:
+            return Holds()
+        if failed is not None:
+            return Unknown(str(failed))
+        if of.scope is Scope.RUN:
+            return Unknown("liveness is never claimed on a truncated graph")
+        return HoldsWithin(f"the first {counts.states:,} states, depth {counts.depth}")
+
+    return {of.name: verdict(of) for of in model.properties}
+
+
+def by_actions(model: Model, fired: Iterable[int]) -> dict[str, int]:
+    """How often the steps of each action fired, given how often each step did; 0 for an action that never did."""
+    found = dict.fromkeys((step.action for step in model.steps), 0)
+    for step, times in zip(model.steps, fired, strict=True):
+        found[step.action] += times
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,11 @@ from roamcheck.checker.verdict import (
     Counterexample,
     Counts,
     Exploration,
-    Holds,
-    HoldsWithin,
     Progress,
     StepFailed,
-    Unknown,
-    Verdict,
-    Violated,
+    by_actions,
     goes_on_for_ever,
+    judge,
 )
 from roamcheck.model.interface import Disabled, Kind, Model, Property, Scope, State, fire
 from roamcheck.spec.breach import Breach
@@ -187,20 +184,7 @@ class _Search:
         states, depth = len(self.states), max(0, self.depth(len(self.states) - 1))
         counts = Counts(states, sum(self.fired), depth, sum(self.quiescent), self.unfair_cycles, self.waiting_cycles)
 
-        def verdict(of: Property) -> Verdict:
-            if of.name in self.found:
-                return Violated(self.found[of.name])
-            if complete:
-                return Holds()
-            if failed is not None:
-                return Unknown(str(failed))
-            if of.scope is Scope.RUN:
-                return Unknown("liveness is never claimed on a truncated graph")
-            return HoldsWithin(f"the first {states:,} states, depth {depth}")
-
-        by_action = dict.fromkeys((step.action for step in self.model.steps), 0)
-        for step, times in zip(self.model.steps, self.fired, strict=True):
-            by_action[step.action] += times
-        verdicts = {of.name: verdict(of) for of in self.model.properties}
+        by_action = by_actions(self.model, self.fired)
+        verdicts = judge(self.model, self.found, counts, complete, failed)
         unfired = tuple(i for i, times in enumerate(self.fired) if not times)
         return Exploration(counts, verdicts, complete, interrupted, monotonic() - self.began, by_action, unfired, failed)

@@ -12,8 +12,8 @@ from roamcheck.checker.tabled.proviso import run
 from roamcheck.checker.tabled.search import Enough, Search
 from roamcheck.checker.tabled.shortening import shorten
 from roamcheck.checker.tabled.store import StoreError
-from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Growth, Holds, HoldsWithin, Progress, Unknown, Verdict, Violated
-from roamcheck.model.interface import Model, Property, Scope
+from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Growth, Progress, by_actions, judge
+from roamcheck.model.interface import Model
 
 
 def explore(
@@ -71,21 +71,7 @@ def result(
         shortest, longer = shorten(model, found, search.workers)
         found.update(shortest)
 
-    def verdict(of: Property) -> Verdict:
-        if of.name in found:
-            return Violated(found[of.name])
-        if complete:
-            return Holds()
-        if failed is not None:
-            return Unknown(str(failed))
-        if of.scope is Scope.RUN:
-            return Unknown("liveness is never claimed on a truncated graph")
-        return HoldsWithin(f"the first {search.states:,} states, depth {depth}")
-
-    by_action = dict.fromkeys((step.action for step in model.steps), 0)
-    for step, times in zip(model.steps, search.fired.tolist(), strict=True):
-        by_action[step.action] += times
-    verdicts = {of.name: verdict(of) for of in model.properties}
+    by_action, verdicts = by_actions(model, search.fired.tolist()), judge(model, found, counts, complete, failed)
     unfired = tuple(i for i, times in enumerate(search.fired.tolist()) if not times)
     bound = collision_bound(search.states, 128 if search.width > 1 else 64)
     seconds = monotonic() - search.began

@@ -4,7 +4,7 @@ from importlib import resources
 
 import pytest
 
-from roamcheck.checker.engines.reference import explore
+from roamcheck.checker.engines.tabled import explore
 from roamcheck.checker.guards import GuardCoverage, guards, never
 from roamcheck.checker.question import Question, question
 from roamcheck.model.scenario import parse_scenario

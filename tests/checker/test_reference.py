@@ -16,7 +16,7 @@ from roamcheck.checker import verdict as verdicts
 from roamcheck.checker.engines import reference
 from roamcheck.checker.engines.reference import explore
 from roamcheck.checker.verdict import Counterexample, Exploration, Holds, HoldsWithin, Progress, Unknown, Verdict, Violated
-from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Predicate, Property, Scope, State, Value, Word, fire
+from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Predicate, Property, Scope, State, fire
 from roamcheck.spec.breach import Breach
 from support import naive, random_models
 from support.toys import Edge, Rm, Tm, TwoPhase, arrived, counter, crane, digraph, lossy_channel, never, ping_pong
@@ -83,18 +83,6 @@ def test_quiescent_states_are_those_with_all_slots_idle() -> None:
 def test_equal_initial_states_are_one_and_no_initial_state_is_no_state() -> None:
     assert explore(digraph([], initial=(4, 4, 5))).counts.states == 2
     assert explore(replace(counter(3), initial_states=())).counts == verdicts.Counts(0, 0, 0, 0)
-
-
-def test_a_reaction_is_asked_for_once_by_head_and_reads() -> None:
-    model, asked = lossy_channel(3, 1), list[Word | None]()
-    deliver = model.steps[0]
-
-    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
-        asked.append(head)
-        return deliver.react(head, values)
-
-    assert explore(replace(model, steps=(replace(deliver, react=react), *model.steps[1:]))).steps_by_action["deliver"] > 3
-    assert sorted(map(str, asked)) == ["0", "1", "2"]
 
 
 # ---- properties of states ----

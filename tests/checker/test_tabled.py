@@ -13,7 +13,7 @@ from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 from roamcheck.checker.verdict import Exploration, Violated
-from roamcheck.model.interface import Effect, Model, Scope
+from roamcheck.model.interface import Disabled, Effect, Model, Scope, Value, Word
 from support import random_models
 from support.toys import TwoPhase, arrived, counter, crane, lossy_channel, never, ping_pong
 
@@ -91,3 +91,15 @@ def test_a_value_without_a_key_fails_its_step_and_is_named() -> None:
     failed = tabled.explore(replace(model, steps=(step,))).failed
     assert failed is not None
     assert "a Odd has no key" in str(failed)
+
+
+def test_a_reaction_is_asked_for_once_by_head_and_reads() -> None:
+    model, asked = lossy_channel(3, 1), list[Word | None]()
+    deliver = model.steps[0]
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        asked.append(head)
+        return deliver.react(head, values)
+
+    assert tabled.explore(replace(model, steps=(replace(deliver, react=react), *model.steps[1:]))).steps_by_action["deliver"] > 3
+    assert sorted(map(str, asked)) == ["0", "1", "2"]

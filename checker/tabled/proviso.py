@@ -22,7 +22,7 @@ def run(search: Search, observe: Callable[[Progress], None] | None) -> None:
     search.begin(observe)
     search.run(observe)
     while search.reduction is not None:
-        full = search.full.read(0, len(search.full))
+        full = search.full.read(0, len(search.full)).copy()
         for numbers, _ in search.besides:
             full[numbers] = 1
         cyclic = trimming.on_cycles(search.graph(), 1 - full)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,19 +43,18 @@ def initial_rows(search: Search) -> Any:
 
 def rebuild(search: Search, numbers: Any) -> Any:
     """The rows of the states with these numbers, which are in order."""
-    needed, generation = [], np.asarray(numbers, np.int64)
-    while len(generation):
-        needed.append(generation)
-        younger = generation[generation >= len(search.initial)]
-        generation = np.unique(search.parent.at(younger).astype(np.int64))
-    known = np.unique(np.concatenate([np.arange(len(search.initial)), *needed]))
+    wanted = np.zeros(search.states, bool)
+    wanted[: len(search.initial)] = wanted[numbers] = True
+    for lo, hi in reversed([*pairwise([*search.levels[1:], search.states])]):
+        wanted[search.parent.at(lo + np.flatnonzero(wanted[lo:hi]))] = True
+    known = np.flatnonzero(wanted)
     first = chunk(search, initial_rows(search))
     more = len(known) - len(first.rows)
     rest = [np.zeros((more, *some.shape[1:]), some.dtype) for some in (first.rows, first.prints, first.busy)]
     found = joined(first, Chunk(rest[0], rest[1], rest[2], 0))
     parents, steps = np.searchsorted(known, search.parent.at(known)), search.arrival.at(known)
     bounds = np.searchsorted(known, [*search.levels[1:], search.states])
-    for lo, hi in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for lo, hi in pairwise(bounds.tolist()):
         if lo < hi:
             some = children(search, found, parents[lo:hi], steps[lo:hi])
             found.rows[lo:hi], found.prints[lo:hi], found.busy[lo:hi] = some.rows, some.prints, some.busy

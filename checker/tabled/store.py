@@ -180,10 +180,10 @@ class Log:
         return out
 
     def read(self, lo: int, hi: int) -> NDArray[Any]:
-        """A copy of lo…hi-1."""
+        """Those from lo to hi-1; not to be written to."""
         numbers = range(lo // self.BLOCK, (hi - 1) // self.BLOCK + 1 if hi > lo else lo // self.BLOCK)
         parts = [self._block(b)[max(0, lo - b * self.BLOCK) : hi - b * self.BLOCK] for b in numbers]
-        return np.concatenate(parts) if parts else np.empty(0, self.dtype)
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, self.dtype), *parts])
 
     # ---- its file ----------------------------------------------------------------------------------------
 

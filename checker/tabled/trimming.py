@@ -39,22 +39,18 @@ class Cyclic(NamedTuple):
 
 
 def on_cycles(graph: Graph, alive: Any) -> Cyclic:
-    """Of the states that are alive, those that lie on a cycle of such states.  `alive` is used up."""
+    """Of the states that are alive, those that lie on a cycle of such states, in order.  `alive` is used up."""
     loops, besides = np.zeros(len(alive), np.uint8), np.zeros(len(alive), np.uint8)
     besides[graph.source] = 1
-    for block in graph.blocks(False):
-        mark_loops(block.first, block.out, block.edges, alive, loops)
     looping = graph.source[graph.source == graph.target]
     loops[looping] = alive[looping]
     left, before = int(np.count_nonzero(alive)), 2 * len(alive) + 1
-    while left and 10 * left < 9 * before:
+    while left and 2 * left < before:
         before = left
-        for block in graph.blocks(True):
-            strike_sinks(block.first, block.out, block.edges, alive, besides)
         seen = np.zeros(len(alive), np.uint8)
         seen[graph.target[alive[graph.source] > 0]] = 1
-        for block in graph.blocks(False):
-            mark_behind(block.first, block.out, block.edges, alive, seen)
+        for block in graph.blocks(True):
+            strike_sinks(block.first, block.out, block.edges, alive, besides, loops, seen)
         for block in graph.blocks(False):
             strike_sources(block.first, block.out, block.edges, alive, besides, seen)
         left = int(np.count_nonzero(alive))
@@ -69,6 +65,8 @@ def among(graph: Graph, states: Any) -> tuple[Any, Any]:
     sources, targets = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for block in graph.blocks(False):
         lo, hi = np.searchsorted(states, [block.first, block.first + len(block.out) - 1]).tolist()
+        if lo == hi:
+            continue
         here = states[lo:hi] - block.first
         size = block.out[here + 1] - block.out[here]
         sources.append(np.repeat(np.arange(lo, hi), size))
@@ -94,35 +92,25 @@ def components(source: Any, target: Any, states: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def mark_loops(first: int, out: Any, edges: Any, alive: Any, loops: Any) -> None:
-    """The states that are alive and lead to themselves."""
-    for i in range(out.shape[0] - 1):
-        if alive[first + i]:
-            for e in range(out[i], out[i + 1]):
-                if edges[e] == first + i:
-                    loops[first + i] = 1
+def strike_sinks(first: int, out: Any, edges: Any, alive: Any, besides: Any, loops: Any, seen: Any) -> None:
+    """Strike off the states that lead to no other that is alive, the last found first.
 
-
-@njit(cache=True, nogil=True)
-def strike_sinks(first: int, out: Any, edges: Any, alive: Any, besides: Any) -> None:
-    """Strike off the states that lead to no other that is alive, the last found first."""
+    Marks those that lead to themselves, and where those that are left lead back to.
+    """
     for i in range(out.shape[0] - 2, -1, -1):
-        if alive[first + i] and not besides[first + i]:
-            alive[first + i] = 0
+        n = first + i
+        if alive[n]:
+            kept = besides[n]
             for e in range(out[i], out[i + 1]):
-                if edges[e] != first + i and alive[edges[e]]:
-                    alive[first + i] = 1
-                    break
-
-
-@njit(cache=True, nogil=True)
-def mark_behind(first: int, out: Any, edges: Any, alive: Any, seen: Any) -> None:
-    """Mark the states that one found later leads back to."""
-    for i in range(out.shape[0] - 1):
-        if alive[first + i]:
-            for e in range(out[i], out[i + 1]):
-                if edges[e] < first + i:
-                    seen[edges[e]] = 1
+                if edges[e] == n:
+                    loops[n] = 1
+                elif alive[edges[e]]:
+                    kept = 1
+            alive[n] = kept
+            if kept:
+                for e in range(out[i], out[i + 1]):
+                    if edges[e] < n:
+                        seen[edges[e]] = 1
 
 
 @njit(cache=True, nogil=True)

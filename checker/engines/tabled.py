@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
+import numpy as np
+
 from roamcheck.checker.tabled.checkpoint import Checkpoint
 from roamcheck.checker.tabled.lasso import judge_cycles
 from roamcheck.checker.tabled.loading import load
@@ -12,6 +14,7 @@ from roamcheck.checker.tabled.proviso import run
 from roamcheck.checker.tabled.search import Enough, Search
 from roamcheck.checker.tabled.shortening import shorten
 from roamcheck.checker.tabled.store import StoreError
+from roamcheck.checker.tabled.symmetries import Asymmetric, closed
 from roamcheck.checker.verdict import Counterexample, Counts, Exploration, Growth, Progress, by_actions, judge
 from roamcheck.model.interface import Model
 
@@ -29,15 +32,31 @@ def explore(
     max_memory: int | None = None,
     checkpoint: Checkpoint | None = None,
     debug: bool = False,
+    symmetric: bool = False,
 ) -> Exploration:
     """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does.
 
     `wide` fingerprints have 128 bits.  `reduce` leaves out states that no verdict needs; a run that goes on for ever, or one to the breach of a
     property of every state, may then not be the shortest: the result says which.  Beyond `max_memory` bytes the search goes on in files.  `debug`
     holds every step to its footprint and its promises.  Raises CannotBegin.
+
+    With `symmetric`, of states that the model's symmetries lead to from one another one is explored, so that fewer are counted.  Symmetries that turn
+    out to be none are dropped, and the search begins anew; so it does without any if there are cycles.  With a checkpoint or `debug` none are used.
     """
     load()
-    search = Search(model, max_states, max_depth, first, workers, wide, reduce, max_memory, checkpoint, debug)
+    began, symmetries = monotonic(), model.symmetries() if symmetric and checkpoint is None and not debug else ()
+    while True:
+        search = Search(model, max_states, max_depth, first, workers, wide, reduce, max_memory, checkpoint, debug, symmetries)
+        search.began = began
+        try:
+            return attempt(search, observe)
+        except Asymmetric:
+            tables = search.tables
+            symmetries = closed(symmetries, tables.images.odd, list(zip(tables.slots, tables.values, strict=True)))
+
+
+def attempt(search: Search, observe: Callable[[Progress], None] | None) -> Exploration:
+    """Search to the end, or as far as one is told to.  Raises Asymmetric."""
     complete = interrupted = False
     stopped: str | None = None
     cycles = (0, 0)
@@ -52,6 +71,8 @@ def explore(
         stopped = str(error)
     except KeyboardInterrupt:
         interrupted = True
+    if search.tables.images.odd and not interrupted:
+        raise Asymmetric
     return result(search, found, cycles, complete, interrupted, stopped)
 
 
@@ -71,19 +92,23 @@ def result(
         shortest, longer = shorten(model, found, search.workers)
         found.update(shortest)
 
+    symmetries, fires = search.tables.images.symmetries, search.fired > 0
+    fired_at_all = fires.copy()
+    for g in symmetries:  # what fires for one fires for its images
+        fired_at_all[np.array(g.steps)[fires]] = True
     by_action, verdicts = by_actions(model, search.fired.tolist()), judge(model, found, counts, complete, failed)
-    unfired = tuple(i for i, times in enumerate(search.fired.tolist()) if not times)
-    bound = collision_bound(search.states, 128 if search.width > 1 else 64)
+    unfired = tuple(np.flatnonzero(~fired_at_all).tolist())
+    bound = collision_bound(search.states, 128 if search.width > 1 else 64, 1 + len(symmetries))
     seconds = monotonic() - search.began
-    reductions = () if search.reduction is None else ("partial-order",)
+    reductions = (*(() if search.reduction is None else ("partial-order",)), *(("symmetry",) if symmetries else ()))
     return Exploration(
         counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, stopped, bound, reductions, longer, growth(search)
     )  # fmt: skip
 
 
-def collision_bound(states: int, bits: int) -> float:
-    """How probable it is at most that two of so many states share a fingerprint: pairs over fingerprints."""
-    return min(1.0, states * (states - 1) * 2.0 ** -(bits + 1))
+def collision_bound(states: int, bits: int, images: int = 1) -> float:
+    """How probable it is at most that two of so many states share a fingerprint: pairs over fingerprints, whichever images have the least ones."""
+    return min(1.0, images**2 * states * (states - 1) * 2.0 ** -(bits + 1))
 
 
 def growth(search: Search) -> Growth:

@@ -1,7 +1,7 @@
 """The compiled loops: expansion, the visited set, the rows of new states, properties.  All that they know of a model are the arrays of `Arrays`.
 
 Every kernel works on a range of rows or of candidates and writes to places that no other range writes to, so that ranges can be given to threads.
-A *candidate* is a step that is enabled in a row, with the fingerprint of the state that it leads to.
+A *candidate* is a step that is enabled in a row, with the fingerprint of the state that it leads to, or the least one of it and its images.
 """
 
 # mypy: disable-error-code="arg-type,assignment,no-any-return,return-value"
@@ -40,7 +40,7 @@ THIRTY_TWO = np.int64(32)
 class Arrays(NamedTuple):
     """The tables as the kernels see them."""
 
-    key: Any  # [value, word] U64: what the value contributes to a fingerprint
+    key: Any  # [value, word] U64: what the value contributes to a fingerprint, and then what each of its images does
     busy: Any  # [value] U8: not idle
     head: Any  # [value] I32: the node of a channel's first word, -1 if it is empty
     rest: Any  # [value] I32: the channel without it
@@ -149,7 +149,8 @@ def expand(
     selector, chosen, silent, takes, start_of, reads, read = t.selector, t.chosen, t.silent, t.takes, t.start, t.reads, t.read
     guard, barred, reactions, delta, append = t.guard, t.barred, t.reactions, t.delta, t.append
     reduced, words, narrowing, changers, variants = p.conflicts.shape[0] > 0, p.conflicts.shape[2], p.narrowing, p.changers, p.numbers
-    steps, wide, room, one = selector.shape[0], prints.shape[1] > 1, print_out.shape[0], np.uint64(1)
+    steps, wide, room, one = selector.shape[0], print_out.shape[1] > 1, print_out.shape[0], np.uint64(1)
+    symmetric, images = prints.shape[1] > print_out.shape[1], np.zeros(prints.shape[1], np.uint64)
     why, enabled, sets = np.zeros(steps, np.int64), np.zeros(words, np.uint64), np.zeros((4, words), np.uint64)
     # What each step's guard, selector and word answered last, and to which key: neighbours often ask the same.
     guard_key, guard_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
@@ -269,6 +270,8 @@ def expand(
                     kept = keep_stubborn(t, p, variant, rows, r, first, n, enabled, why, print_out, step_out, reaction_out, sets)
                     full[r] = kept == n
                     n = kept
+        if complete and symmetric:
+            take_least(t, rows, r, prints, first, n, print_out, reaction_out, images)
         if complete:
             start[r], size[r] = first, n - first
             for k in range(first, n):
@@ -278,6 +281,34 @@ def expand(
             again[unfinished] = r
             unfinished += 1
     return n, unfinished, lost, failed
+
+
+@njit(cache=True, nogil=True)
+def take_least(t: Arrays, rows: Any, r: int, prints: U64, first: int, n: int, print_out: U64, reaction_out: I32, images: U64) -> None:
+    """Of the states that the candidates first…n-1 of row r lead to, take the least fingerprints of all images; `images` is room for them."""
+    keys, rests, popped, asked, shift, reactions, delta, append = t.key, t.rest, t.popped, t.asked, t.shift, t.reactions, t.delta, t.append
+    columns, width = prints.shape[1], print_out.shape[1]
+    for i in range(first, n):
+        reaction = np.int64(reaction_out[i])
+        for c in range(width, columns):
+            images[c] = prints[r, c] ^ delta[reaction, c]
+        taken = np.int64(reactions[reaction, TAKES])
+        if taken >= 0:
+            was = np.int64(rows[r, taken])
+            for c in range(width, columns):
+                images[c] ^= popped[was, c]
+        for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
+            slot = np.int64(append[k, 0])
+            was = np.int64(rows[r, slot])
+            if slot == taken:
+                was = np.int64(rests[was])
+            longer = look(asked, shift, (np.int64(append[k, 1]) << THIRTY_TWO) | was)
+            for c in range(width, columns):
+                images[c] ^= keys[was, c] ^ keys[longer, c]
+        for c in range(width, columns, width):
+            if images[c] < print_out[i, 0] or (width > 1 and images[c] == print_out[i, 0] and images[c + 1] < print_out[i, 1]):
+                for w in range(width):
+                    print_out[i, w] = images[c + w]
 
 
 @njit(cache=True, nogil=True)
@@ -360,8 +391,8 @@ def materialise(
 ) -> int:  # fmt: skip
     """Write the rows of the new states lo…hi-1 of a batch; `first` is the number of the state in rows[0].  Answers how many are quiescent."""
     idle, rests, suspect, asked, shift = t.busy, t.rest, t.suspect, t.asked, t.shift
-    reactions, change, append, slots, wide = t.reactions, t.change, t.append, rows.shape[1], prints_out.shape[1] > 1
-    quiet = 0
+    reactions, change, append, slots, keys = t.reactions, t.change, t.append, rows.shape[1], t.key
+    columns, width, quiet = prints_out.shape[1], print_in.shape[1], 0
     for i in range(lo, hi):
         j = np.int64(new[i])
         r, reaction = np.int64(origin[i]), np.int64(reaction_in[j])
@@ -387,9 +418,15 @@ def materialise(
             owing += np.int64(idle[longer]) - np.int64(idle[was])
             odd |= suspect[longer]
             rows_out[i, slot] = longer
-        prints_out[i, 0] = print_in[j, 0]
-        if wide:
-            prints_out[i, 1] = print_in[j, 1]
+        if columns == width:
+            for c in range(width):
+                prints_out[i, c] = print_in[j, c]
+        else:  # the least one is known, and all are needed
+            for c in range(columns):
+                prints_out[i, c] = 0
+            for slot in range(slots):
+                for c in range(columns):
+                    prints_out[i, c] ^= keys[rows_out[i, slot], c]
         busy_out[i] = owing
         suspect_out[i] = odd
         quiet += owing == 0

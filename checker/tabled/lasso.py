@@ -14,6 +14,7 @@ from roamcheck.model.interface import Kind, Scope
 from . import trimming
 from .refiring import rebuild, successors
 from .search import Search
+from .symmetries import Asymmetric
 
 
 class Edges(NamedTuple):
@@ -26,10 +27,16 @@ class Edges(NamedTuple):
 
 
 def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int, int]:
-    """Put the shortest run that goes on for ever into `found`, under each property of runs; how many cycles are unfair, and how many wait."""
+    """Put the shortest run that goes on for ever into `found`, under each property of runs; how many cycles are unfair, and how many wait.
+
+    Raises Asymmetric if there are cycles and symmetries.
+    """
     model, tables, turning = search.model, search.tables, trimming.on_cycles(search.graph(), np.ones(len(search.degree), np.uint8)).states
     if not len(turning):
         return 0, 0
+    if tables.images.symmetries:  # a cycle of classes need not be one of states, and what is served has a name
+        tables.images.odd.update(range(len(tables.images.symmetries)))
+        raise Asymmetric
     rows = rebuild(search, turning)
     edges, spent, busy = protocol_edges(search, turning, rows), budget_spent(search, rows), tables.busy.array[rows]
     label = components(edges, spent)

@@ -79,7 +79,7 @@ def offspring(search: Search, parents: Chunk, steps: Any) -> Chunk:
     if search.failed is not None or not c.size[:n].all():
         raise Unfireable
     rows, out = parents.rows.astype(kind := np.promote_types(search.row_type(), parents.rows.dtype)), np.empty(parents.rows.shape, kind)
-    prints, busy = np.empty((n, search.width), np.uint64), np.empty(n, np.uint16)
+    prints, busy = np.empty((n, search.tables.columns), np.uint64), np.empty(n, np.uint16)
     ignored, arrival, suspect, origin = np.empty(n, np.uint32), np.empty(n, np.uint16), np.empty(n, np.uint8), np.arange(n, dtype=np.uint32)
     search.each(kernels.materialise, [
         (t, rows, parents.busy, c.start, origin, lo, hi, c.prints, c.step, c.reaction, 0, out, prints, busy, ignored, arrival, suspect)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
-from roamcheck.model.interface import Disabled, Model, Scope, State, fire
+from roamcheck.model.interface import Disabled, Model, Scope, State, Symmetry, fire
 
 from . import kernels, visited
 from .checkpoint import Checkpoint
@@ -25,6 +25,7 @@ from .estimate import expected
 from .memory import Memory
 from .store import PART_SHIFT, PARTS, Chunk, Distant, Log, Part, joined
 from .stubborn import NO_REDUCTION, Reduction
+from .symmetries import least
 from .tables import Tables
 from .trimming import Block, Graph
 
@@ -73,13 +74,16 @@ class Search:
     def __init__(
         self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int = 1, wide: bool = False, reduce: bool = False,
         max_memory: int | None = None, checkpoint: Checkpoint | None = None, debug: bool = False,
+        symmetries: tuple[Symmetry, ...] = (),
     ) -> None:  # fmt: skip
         self.model, self.max_states, self.max_depth, self.first, self.workers = model, max_states or MOST_STATES, max_depth, first, workers
         assert len(model.steps) < 1 << 16, "steps are numbered with 16 bits"
         self.began = monotonic()
-        self.tables = Tables(model, wide)
-        self.width = 2 if wide else 1
+        self.tables = Tables(model, wide, symmetries)
+        self.width = self.tables.width
         self.reduction = Reduction(model) if reduce else None
+        if self.reduction is not None:
+            self.tables.images.relations(self.reduction.touches, self.reduction.slot)
         self.debug = debug
         self.checkpoint, self.folder = checkpoint, None if checkpoint is None else checkpoint.folder
         self.parts = [Part(self.width, self.folder) for _ in range(PARTS)]
@@ -145,11 +149,14 @@ class Search:
                 self.initial.append(i)
                 rows.append(row)
         table = np.array(rows, self.row_type())
-        busy = self.tables.busy.array[table].sum(axis=1, dtype=np.uint16)
         prints = np.bitwise_xor.reduce(self.tables.key.array[table], axis=1)
-        n = len(rows)
+        if self.tables.columns > self.width:
+            kept = np.sort(np.unique(least(prints, self.width), axis=0, return_index=True)[1])
+            table, prints, self.initial = table[kept], prints[kept], [self.initial[k] for k in kept.tolist()]
+        busy = self.tables.busy.array[table].sum(axis=1, dtype=np.uint16)
+        n = len(table)
         c = self.candidates = Candidates(1, max(n, 1 << 12), max(n, 1 << 12), self.width)
-        c.prints[:n], c.new[:n], c.start[:n], c.size[:n] = prints, np.arange(n), np.arange(n), 1
+        c.prints[:n], c.new[:n], c.start[:n], c.size[:n] = least(prints, self.width), np.arange(n), np.arange(n), 1
         c.reaction[:n] = self.tables.add_origin()
         self.insert(n)
         over = n > self.max_states
@@ -263,6 +270,7 @@ class Search:
             elif self.reduction is not None:
                 number = int(batch.rows[r, self.reduction.slot])
                 self.reduction.learn(number, self.tables.values[number])
+                self.tables.images.narrowed(self.reduction.slot, self.tables.values[number])
 
     def insert(self, rows: int) -> int:
         """Look the candidates up in the visited set and add those that are new; how many there are."""
@@ -308,7 +316,7 @@ class Search:
         which the search is to end, if a property says so."""
         kind = np.promote_types(self.row_type(), batch.rows.dtype)
         rows, table = batch.rows.astype(kind, copy=False), np.empty((fresh, batch.rows.shape[1]), kind)
-        prints, busy, suspect = np.empty((fresh, self.width), np.uint64), np.empty(fresh, np.uint16), np.empty(fresh, np.uint8)
+        prints, busy, suspect = np.empty((fresh, self.tables.columns), np.uint64), np.empty(fresh, np.uint16), np.empty(fresh, np.uint8)
         parents, arrivals = np.empty(fresh, np.uint32), np.empty(fresh, np.uint16)
         t, c, kept = self.tables.arrays(), self.candidates, min(fresh, self.max_states - self.states)
         quiet = sum(self.each(kernels.materialise, [

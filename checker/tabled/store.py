@@ -223,7 +223,7 @@ class Chunk:
     """Some states of a level, in the order of their numbers."""
 
     rows: Any  # [state, slot] U16 or U32
-    prints: Any  # [state, word] U64
+    prints: Any  # [state, word] U64: with symmetries, of all images
     busy: Any  # [state] U16: how many slots are not idle
     first: int  # the number of the first state
 

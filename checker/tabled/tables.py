@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Scope, Slot, State, Step, Value, Word
+from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Scope, Slot, State, Step, Symmetry, Value, Word
 
 from .contents import keys
 from .kernels import DISABLED, FAILED, GONE, Arrays, rehash, store_answer
+from .symmetries import Asymmetric, Batches, Footprints, Images, Question
 
-Batches = tuple[tuple[Word, ...], ...]  # words appended one batch after the other
 Numbers = Sequence[int]  # a row: the number of each slot's value
 ENOUGH = 1024
 
@@ -50,17 +50,18 @@ class Column:
 class Tables:
     """Grows as the search goes on.  Values are numbered over all slots together, so that a number tells the slot too."""
 
-    def __init__(self, model: Model, wide: bool = False) -> None:
+    def __init__(self, model: Model, wide: bool = False, symmetries: tuple[Symmetry, ...] = ()) -> None:
         slots = range(len(model.layout.slots))
-        self.model, self.wide = model, wide
+        self.model, self.width = model, 2 if wide else 1
+        self.columns = (1 + len(symmetries)) * self.width  # of a fingerprint: the value's own, and that of each of its images
         self.values: list[Value] = []
         self.slots: list[Slot] = []  # by value
         self.numbers: list[dict[Value, int]] = [{} for _ in slots]
         self.words: list[Word] = []
         self._word_numbers: dict[tuple[Slot, Word], int] = {}
-        self.key, self.busy = Column(np.uint64, 2 if wide else 1), Column(np.uint8)
+        self.key, self.busy = Column(np.uint64, self.columns), Column(np.uint8)
         self.head, self.rest = Column(np.int32), Column(np.int32)
-        self.popped, self.suspect = Column(np.uint64, 2 if wide else 1), Column(np.uint8)
+        self.popped, self.suspect = Column(np.uint64, self.columns), Column(np.uint8)
         self._asked = np.zeros((ENOUGH, 2), np.int64)
         self._shift = np.uint64(64 - (ENOUGH.bit_length() - 1))
         self._known: dict[tuple[int, int], int] = {}  # (node, value): the same answers
@@ -71,15 +72,16 @@ class Tables:
         self.guard, self.barred = Column(np.int32), Column(np.int32)
         self.silent, self.owed = Column(np.uint8), Column(np.uint8)
         self.takes, self.start, self.reads, self.read = Column(np.int32), Column(np.int32), Column(np.int32, 2), Column(np.int32)
-        self.moves: list[tuple[Step, Footprint]] = []
-        self._move_numbers: dict[tuple[int, Footprint], int] = {}
+        self.moves: list[tuple[Step, Footprint, Footprints]] = []
+        self._move_numbers: dict[tuple[int, Footprint, Footprints], int] = {}
         self.reactions, self.change = Column(np.int32, 8), Column(np.int32, 2)
-        self.delta = Column(np.uint64, 2 if wide else 1)
+        self.delta = Column(np.uint64, self.columns)
         self.appended, self.check = Column(np.int32, 2), Column(np.int32, 3)
         self._append_nodes: dict[tuple[Slot, Batches], int] = {}
         self._appended_at: dict[int, tuple[Slot, Batches]] = {}  # by node
         self.checks, self.looks = Column(np.int32, 4), Column(np.int32)
-        self.questions: list[tuple[int, Callable[[tuple[Value, ...]], Any], tuple[Slot, ...]]] = []  # by check: property, function, slots
+        self.questions: list[Question] = []  # by check
+        self.images = Images(model, symmetries, self.questions)
         self.taken_from: set[Slot] = set()
         self._touching: dict[frozenset[Slot | None], tuple[list[tuple[int, Slot, int, int]], list[tuple[int, int, int]]]] = {}  # what to ask then
         self._arrays: Arrays | None = None
@@ -92,6 +94,7 @@ class Tables:
             if len(self.questions[check][2]) == 1:
                 self._single[self.questions[check][2][0]].append(check)
         self.spent = self._add_check(-1, model.budget, lambda values: model.spent(values) or None)
+        self.images.begin()
         for index, step in enumerate(model.steps):
             self._add_step(index, step)
 
@@ -113,20 +116,25 @@ class Tables:
         return tuple(self.values[number] for number in row)
 
     def _add_value(self, slot: Slot, value: Value) -> int:
-        content = keys(self.model.layout.slots[slot].name, value)
+        contents = [keys(self.model.layout.slots[slot].name, value), *self.images.value(slot, value)]
         head = rest = -1
+        if slot in self.taken_from:
+            self.images.taken(slot, value)
         if isinstance(value, tuple) and value and slot in self.taken_from:
             rest = self.number(slot, value[1:])
             head = self._word(slot, value[0])
         number = self.numbers[slot][value] = len(self.values)
         self.values.append(value)
         self.slots.append(slot)
-        self.key.append(content if self.wide else content[:1])
+        self.key.append([word for content in contents for word in content[: self.width]])
         self.busy.append(not self.model.idle(slot, value))
         self.head.append(head)
         self.rest.append(rest)
         self.popped.append(self.key.array[number] ^ self.key.array[rest] if rest >= 0 else 0)
         self.suspect.append(any(self._may_breach(check, value) for check in self._single[slot]))
+        if self.images.symmetries and not self.suspect.array[number]:  # they will not be asked in a state
+            for check in self._single[slot]:
+                self.images.answered(check, (value,), False)
         self._arrays = None
         return number
 
@@ -171,20 +179,20 @@ class Tables:
     # ---- steps ------------------------------------------------------------------------------------------
 
     def _add_step(self, index: int, step: Step) -> None:
-        fixed = step.selector is None or step.select is None
+        fixed, images = step.selector is None or step.select is None, self.images.step(index)
         self.selector.append(-1 if fixed else step.selector)
-        self.chosen.append(self._move(index, step.fixed) if fixed else self.node())
+        self.chosen.append(self._move(index, step.fixed, images) if fixed else self.node())
         self.guard.append(-1 if step.guard is None else step.guard[0])
         self.barred.append(self.node())
         self.silent.append(step.only_when_quiescent)
         self.owed.append(step.kind is Kind.PROTOCOL)
 
-    def _move(self, index: int, footprint: Footprint) -> int:
+    def _move(self, index: int, footprint: Footprint, images: Footprints) -> int:
         """The number of a step with one of its footprints."""
-        number = self._move_numbers.get((index, footprint))
+        number = self._move_numbers.get((index, footprint, images))
         if number is None:
-            number = self._move_numbers[index, footprint] = len(self.moves)
-            self.moves.append((self.model.steps[index], footprint))
+            number = self._move_numbers[index, footprint, images] = len(self.moves)
+            self.moves.append((self.model.steps[index], footprint, images))
             self._take_from(footprint.takes)
             self.takes.append(-1 if footprint.takes is None else footprint.takes)
             self.reads.append(self.read.extend(footprint.reads))
@@ -200,6 +208,7 @@ class Tables:
         self.taken_from.add(slot)
         for value, number in list(self.numbers[slot].items()):
             assert isinstance(value, tuple)
+            self.images.taken(slot, value)
             if value:
                 rest = self.rest.array[number] = self.number(slot, value[1:])
                 self.head.array[number] = self._word(slot, value[0])
@@ -241,25 +250,29 @@ class Tables:
             return known
         try:
             refused = guard[1](self.values[value])
+            self.images.refused(index, guard[0], self.values[value], refused)
         except Exception as cause:
             return self.put(node, value, self._failed(index, cause))
         return self.put(node, value, 0 if refused is None else _disabled(refused))
 
     def _select(self, index: int, value: Value) -> int:
         step = self.model.steps[index]
+        assert step.selector is not None
         assert step.select is not None
         try:
             footprint = step.select(value)
         except Exception as cause:
             return self._failed(index, cause)
-        return _disabled(footprint) if isinstance(footprint, Disabled) else self._move(index, footprint)
+        images = self.images.selected(index, step.selector, value, footprint)
+        return _disabled(footprint) if isinstance(footprint, Disabled) else self._move(index, footprint, images)
 
     def _try(self, move: int, word: Word | None, values: tuple[Value, ...], index: int) -> int:
         """React; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
-        step, footprint = self.moves[move]
+        step, footprint, images = self.moves[move]
         self.evaluated[index] += 1
         try:
             effect = step.react(word, values)
+            self.images.reacted(index, footprint, images, word, values, effect)
             if not isinstance(effect, Disabled):
                 return self._add_reaction(step, footprint, values, effect)
         except Exception as cause:
@@ -282,12 +295,13 @@ class Tables:
         appends: dict[Slot, Batches] = {}
         for slot, words in effect.appended:
             if slot in changed:
-                changed[slot] = self.model.layout.slots[slot].append(changed[slot], words)
+                shorter, changed[slot] = changed[slot], self.model.layout.slots[slot].append(changed[slot], words)
+                self.images.appended(slot, shorter, (words,), changed[slot])
             else:
                 appends[slot] = (*appends.get(slot, ()), words)
         changes = self.change.extend([(slot, self.number(slot, value)) for slot, value in changed.items()])
         appended = self.appended.extend([(slot, self._append_node(slot, words)) for slot, words in appends.items()])
-        delta = np.zeros(2 if self.wide else 1, np.uint64)
+        delta = np.zeros(self.columns, np.uint64)
         for slot, value in changed.items():
             was = self.number(slot, old[slot])
             delta ^= self.key.array[self.rest.array[was] if slot == footprint.takes else was] ^ self.key.array[self.number(slot, value)]
@@ -341,6 +355,7 @@ class Tables:
         try:
             for words in batches:
                 value = self.model.layout.slots[slot].append(value, words)
+            self.images.appended(slot, self.values[number], batches, value)
             return self.number(slot, value)
         except Exception as cause:
             return self._failed(index, cause)
@@ -364,12 +379,17 @@ class Tables:
         path = [row[slot] for slot in slots]
         node = self._walk(int(self.checks.array[check, 0]), path[:-1])
         if (node, path[-1]) not in self._known:
-            self.put(node, path[-1], int(function(tuple(self.values[number] for number in path)) is not None))
+            values = tuple(self.values[number] for number in path)
+            answer = function(values) is not None
+            self.images.answered(check, values, answer)
+            self.put(node, path[-1], int(answer))
 
     # ---- for the kernels ----------------------------------------------------------------------------------
 
     def arrays(self) -> Arrays:
-        """The tables as they are now; valid until something is learnt."""
+        """The tables as they are now; valid until something is learnt.  Raises Asymmetric."""
+        if self.images.odd:
+            raise Asymmetric
         if self._arrays is None:
             self._arrays = Arrays(
                 self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,

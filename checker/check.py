@@ -41,6 +41,9 @@ WORDS: dict[type, str] = {
 }
 
 
+REDUCTIONS = frozenset(("partial-order", "symmetry"))
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Where to stop, and how much to take."""
@@ -49,7 +52,7 @@ class Limits:
     max_depth: int | None = None
     first: bool = False
     workers: int = 1  # threads, of the tabled engine
-    reduce: bool = True  # leave out what no verdict needs, in the tabled engine
+    reductions: frozenset[str] = REDUCTIONS  # that the tabled engine may use
     fingerprint_bits: int = 64  # of the tabled engine: 64 or 128
     max_memory: int | None = None  # bytes that the process may take, of the tabled engine
     checkpoint: Path | None = None  # a folder to which the tabled engine writes how far it has come
@@ -127,7 +130,8 @@ def answer(
 
 def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str | None) -> dict[str, Any]:
     """What only the tabled engine is told."""
-    reduce, bits = limits.reduce and not counts and not limits.debug, limits.fingerprint_bits
+    used, bits = frozenset[str]() if counts or limits.debug else limits.reductions, limits.fingerprint_bits
+    reduce = "partial-order" in used
     about = {
         "version": __version__,
         "scenario": question.scenario.name,
@@ -136,14 +140,14 @@ def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str
         "assumptions": assumptions_data(question.assume),
         "properties": list(question.properties),
         "mutant": mutant,
-        "reductions": reduce,
+        "reductions": ["partial-order"] if reduce else [],
         "fingerprint bits": bits,
         "scenario with other contents, SHA-256": sha256(json.dumps(as_data(question.scenario), sort_keys=True).encode()).hexdigest(),
     }
     checkpoint = None if limits.checkpoint is None else Checkpoint(limits.checkpoint, about, limits.resume)
     return {
-        "workers": limits.workers, "wide": bits == 128, "reduce": reduce, "max_memory": limits.max_memory, "checkpoint": checkpoint,
-        "debug": limits.debug,
+        "workers": limits.workers, "wide": bits == 128, "reduce": reduce, "symmetric": "symmetry" in used, "max_memory": limits.max_memory,
+        "checkpoint": checkpoint, "debug": limits.debug,
     }  # fmt: skip
 
 

@@ -138,6 +138,7 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option("--engine", type=click.Choice(["tabled", "reference"]), default="tabled", show_default=True, help="By table look-up, or by definition.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads of the tabled engine; the answer is the same.")
 @click.option("--no-reduction", is_flag=True, help="Explore every state, also those that no verdict needs; all counterexamples are shortest ones.")
+@click.option("--without", multiple=True, type=click.Choice(["partial-order", "symmetry"]), help="Leave out one of the reductions (repeatable).")
 @click.option("--fingerprint-bits", type=click.Choice(["64", "128"]), default="64", show_default=True, help="How many bits tell states apart.")
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Go on in files beyond SIZE (4G, 800M) of memory.")
 @click.option("--checkpoint", metavar="DIR", help="Write to DIR, level by level, how far the search has come; one SCENARIO.")
@@ -180,11 +181,13 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
 
 def to_limits(options: dict[str, Any]) -> dict[str, Any]:
     """The options that say how to search, by the names of `check.Limits`."""
+    from .check import REDUCTIONS
+
     same = {name: options[name] for name in ("max_states", "max_depth", "first", "workers", "max_memory", "resume", "debug")}
     folder = options["checkpoint"]
     return {
         **same,
-        "reduce": not options["no_reduction"],
+        "reductions": frozenset() if options["no_reduction"] else REDUCTIONS - {*options["without"]},
         "fingerprint_bits": int(options["fingerprint_bits"]),
         "checkpoint": None if folder is None else Path(folder),
     }

@@ -299,21 +299,22 @@ class Tables:
                 self.images.appended(slot, shorter, (words,), changed[slot])
             else:
                 appends[slot] = (*appends.get(slot, ()), words)
-        changes = self.change.extend([(slot, self.number(slot, value)) for slot, value in changed.items()])
+        now = {slot: self.number(slot, value) for slot, value in changed.items()}
+        changes = self.change.extend([*now.items()])
         appended = self.appended.extend([(slot, self._append_node(slot, words)) for slot, words in appends.items()])
         delta = np.zeros(self.columns, np.uint64)
-        for slot, value in changed.items():
+        for slot, number in now.items():
             was = self.number(slot, old[slot])
-            delta ^= self.key.array[self.rest.array[was] if slot == footprint.takes else was] ^ self.key.array[self.number(slot, value)]
+            delta ^= self.key.array[self.rest.array[was] if slot == footprint.takes else was] ^ self.key.array[number]
         self.delta.append(delta)
         self._arrays = None
-        checks = self._add_touched({footprint.takes, *changed, *appends}, changed)
+        checks = self._add_touched({footprint.takes, *now, *appends}, now)
         return self.reactions.append((-1 if footprint.takes is None else footprint.takes, *changes, *appended, *checks))
 
-    def _add_touched(self, touched: set[Slot | None], changed: dict[Slot, Value]) -> tuple[int, int, int]:
+    def _add_touched(self, touched: set[Slot | None], now: dict[Slot, int]) -> tuple[int, int, int]:
         """What to ask in every state that has new values in these slots: checks of several slots, then those of single ones.
 
-        Where the first slot that a check looks at has a value that is known here, its look-up starts behind it.
+        Where the first slot that a check looks at has a value that is known here, `now`, its look-up starts behind it.
         """
         slots = frozenset(touched)
         if slots not in self._touching:
@@ -324,7 +325,7 @@ class Tables:
             ]
         several, single = self._touching[slots]
         first, middle = self.check.extend([
-            (check, self._walk(node, [self.number(slot, changed[slot])]), lo + 1) if slot in changed else (check, node, lo)
+            (check, self._walk(node, [now[slot]]), lo + 1) if slot in now else (check, node, lo)
             for check, slot, node, lo in several
         ])  # fmt: skip
         return first, middle, self.check.extend(single)[1]

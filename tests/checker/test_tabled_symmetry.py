@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
+from roamcheck.checker.tabled.memory import Memory
 from roamcheck.checker.tabled.symmetries import Images, closed
 from roamcheck.checker.verdict import Exploration, Violated
 from roamcheck.model.interface import (
@@ -202,11 +203,12 @@ def test_symmetries_are_named_where_they_left_states_out() -> None:
     assert tabled.explore(counters(2), symmetric=True, debug=True).reductions == ()
 
 
-def test_images_go_into_files_too() -> None:
+def test_images_go_into_files_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Memory, "room", property(lambda _: 0))
     model = TwoPhase(4).model()
     model = replace(model, steps=tuple(replace(step, kind=Kind.ENVIRONMENT) for step in model.steps))
     symmetries = tuple(two_phase_symmetry(4, order) for order in permutations(range(4)))[1:]
-    one, other = (tabled.explore(replace(model, symmetries=lambda: symmetries), symmetric=True, max_memory=size) for size in (None, 1))
+    one, other = (tabled.explore(replace(model, symmetries=lambda: symmetries), symmetric=True, max_memory=size) for size in (None, 8 << 30))
     assert (one.counts, one.verdicts) == (other.counts, other.verdicts)
     assert one.counts.states == classes(model, symmetries)
 

@@ -417,9 +417,16 @@ class Search:
                 yield Block(first, out, self.edges.read(at, at + int(out[-1])))
                 at += 0 if backwards else int(out[-1])
 
+        def whole(backwards: bool) -> Iterator[Block]:
+            yield everything
+
+        in_memory = self.edges.bytes >= self.edges.dtype.itemsize * len(self.edges)
+        if in_memory:  # then at once
+            out = np.concatenate([[0], np.cumsum(self.degree.read(0, len(self.degree)), dtype=np.int64)])
+            everything = Block(0, out, self.edges.read(0, len(self.edges)))
         none = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         source, target = (np.concatenate(some) for some in zip(*(self.besides or none), strict=True))
-        return Graph(blocks, source, target)
+        return Graph(whole if in_memory else blocks, source, target)
 
     # ---- what is known --------------------------------------------------------------------------------------
 

@@ -52,6 +52,7 @@ class Arrays(NamedTuple):
     chosen: Any  # [step] I32: the node at which its value is looked up, or the move
     guard: Any  # [step] I32: the slot that the step's guard looks at, or -1
     barred: Any  # [step] I32: the node at which its value is looked up
+    mouth: Any  # [step] I32: what it takes from, if that is always the same, or -1
     silent: Any  # [step] U8: waits for silence
     owed: Any  # [step] U8: is a protocol step
     takes: Any  # [move] I32: the channel it takes from, or -1
@@ -146,7 +147,7 @@ def expand(
     """
     # Arrays are taken out of the tuples once: doing so costs more than what is done with them here.
     keys, heads, rests, popped, asked, shift = t.key, t.head, t.rest, t.popped, t.asked, t.shift
-    selector, chosen, silent, takes, start_of, reads, read = t.selector, t.chosen, t.silent, t.takes, t.start, t.reads, t.read
+    mouth, selector, chosen, silent, takes, start_of, reads, read = t.mouth, t.selector, t.chosen, t.silent, t.takes, t.start, t.reads, t.read
     guard, barred, reactions, delta, append = t.guard, t.barred, t.reactions, t.delta, t.append
     reduced, words, narrowing, changers, variants = p.conflicts.shape[0] > 0, p.conflicts.shape[2], p.narrowing, p.changers, p.numbers
     steps, wide, room, one = selector.shape[0], print_out.shape[1] > 1, print_out.shape[0], np.uint64(1)
@@ -168,6 +169,9 @@ def expand(
             lowest, highest = np.int64(only[r]), np.int64(only[r]) + 1
         enabled[:] = 0
         for s in range(lowest, highest):
+            if mouth[s] >= 0 and heads[rows[r, mouth[s]]] < 0:
+                why[s] = EMPTY
+                continue
             if silent[s] and busy[r]:
                 why[s] = NEVER
                 continue

@@ -70,7 +70,7 @@ class Tables:
         self.evaluated = [0] * len(model.steps)  # by step: how often it reacted
         self.selector, self.chosen = Column(np.int32), Column(np.int32)
         self.guard, self.barred = Column(np.int32), Column(np.int32)
-        self.silent, self.owed = Column(np.uint8), Column(np.uint8)
+        self.mouth, self.silent, self.owed = Column(np.int32), Column(np.uint8), Column(np.uint8)
         self.takes, self.start, self.reads, self.read = Column(np.int32), Column(np.int32), Column(np.int32, 2), Column(np.int32)
         self.moves: list[tuple[Step, Footprint, Footprints]] = []
         self._move_numbers: dict[tuple[int, Footprint, Footprints], int] = {}
@@ -184,6 +184,7 @@ class Tables:
         self.chosen.append(self._move(index, step.fixed, images) if fixed else self.node())
         self.guard.append(-1 if step.guard is None else step.guard[0])
         self.barred.append(self.node())
+        self.mouth.append(step.fixed.takes if fixed and step.fixed.takes is not None else -1)
         self.silent.append(step.only_when_quiescent)
         self.owed.append(step.kind is Kind.PROTOCOL)
 
@@ -395,7 +396,7 @@ class Tables:
             self._arrays = Arrays(
                 self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
                 self._asked, self._shift, self.selector.array[: self.selector.length], self.chosen.array, self.guard.array, self.barred.array,
-                self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
+                self.mouth.array, self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
                 self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
             )  # fmt: skip
         return self._arrays

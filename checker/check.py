@@ -24,7 +24,7 @@ from .files import write_text
 from .guards import GuardCoverage, never
 from .mutants import apply
 from .question import Question
-from .tabled.checkpoint import Checkpoint
+from .tabled.checkpoint import MANIFEST, Checkpoint
 from .tabled.loading import compiled as compiled
 from .trace import Trace, assumptions_data, dumps, record
 from .verdict import Counterexample, ExitCode, Exploration, Holds, HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
@@ -126,6 +126,11 @@ def answer(
         run = Counterexample(found.failed.initial, found.failed.steps, None, Breach(str(found.failed)))
         traces[STEP_FAILED] = record(question, model, run, engine=engine)
     return Answer(question, engine, model, found, verdicts, traces, named, (*odd, *never_fired(model, found)), coverage, mutant)
+
+
+def to_resume(folder: Path) -> bool:
+    """Whether the folder holds a checkpoint, sound or not."""
+    return (folder / MANIFEST).exists()
 
 
 def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str | None) -> dict[str, Any]:

@@ -226,6 +226,8 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
     try:
         asked = to_question(load_scenario(name), options)
         limits = asking.Limits(**to_limits(options))
+        if limits.resume and limits.checkpoint is not None and not asking.to_resume(limits.checkpoint):
+            report.warn(f"note: {limits.checkpoint} holds no checkpoint yet: the search begins anew")
         if options["engine"] == "tabled" and not asking.compiled():
             report.warn("note: the loops of the search are compiled first; this happens once and takes some seconds")
         with report.progress(asked.scenario.name) as observe:

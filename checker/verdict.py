@@ -98,7 +98,7 @@ class Counts:
 
 
 def judge(
-    model: Model, found: Mapping[str, Counterexample], counts: Counts, complete: bool, failed: StepFailed | None
+    model: Model, found: Mapping[str, Counterexample], counts: Counts, complete: bool, failed: StepFailed | None, reduced: bool = False
 ) -> dict[str, Verdict]:
     """The verdict on each property of the model, given the counterexamples that a search found, and how far it came."""
 
@@ -111,7 +111,7 @@ def judge(
             return Unknown(str(failed))
         if of.scope is Scope.RUN:
             return Unknown("liveness is never claimed on a truncated graph")
-        return HoldsWithin(f"the first {counts.states:,} states, depth {counts.depth}")
+        return HoldsWithin(f"the first {counts.states:,} states{' with reductions' if reduced else ''}, depth {counts.depth}")
 
     return {of.name: verdict(of) for of in model.properties}
 

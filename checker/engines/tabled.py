@@ -96,11 +96,11 @@ def result(
     fired_at_all = fires.copy()
     for g in symmetries:  # what fires for one fires for its images
         fired_at_all[np.array(g.steps)[fires]] = True
-    by_action, verdicts = by_actions(model, search.fired.tolist()), judge(model, found, counts, complete, failed)
     unfired = tuple(np.flatnonzero(~fired_at_all).tolist())
     bound = collision_bound(search.states, 128 if search.width > 1 else 64, 1 + len(symmetries))
     seconds = monotonic() - search.began
     reductions = (*(() if search.reduction is None else ("partial-order",)), *(("symmetry",) if symmetries else ()))
+    by_action, verdicts = by_actions(model, search.fired.tolist()), judge(model, found, counts, complete, failed, bool(reductions))
     return Exploration(
         counts, verdicts, complete, interrupted, seconds, by_action, unfired, failed, stopped, bound, reductions, longer, growth(search)
     )  # fmt: skip

@@ -84,7 +84,7 @@ class Search:
         self.reduction = Reduction(model) if reduce else None
         if self.reduction is not None:
             self.tables.images.relations(self.reduction.touches, self.reduction.slot)
-        self.debug = debug
+        self.debug, self.interrupted = debug, False
         self.checkpoint, self.folder = checkpoint, None if checkpoint is None else checkpoint.folder
         self.parts = [Part(self.width, self.folder) for _ in range(PARTS)]
         # By state: from which it was found, and by which step; the initial ones have no parent.
@@ -120,6 +120,8 @@ class Search:
             level, self.frontier = self.frontier, []
             left = sum(map(len, level))
             for batch in self.batches(level):
+                if self.interrupted:
+                    raise KeyboardInterrupt
                 if observe is not None and (now := monotonic()) >= due:
                     observe(self.progress(left, now))
                     due = monotonic() + OFTEN

@@ -242,7 +242,10 @@ def processor() -> str:
 
 
 def keep(rows: Sequence[Row], gone: dict[str, str]) -> None:
-    """Write the manifest."""
+    """Write the manifest; what it has of other scenarios stays if the versions are the same."""
+    before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    mine = {row.scenario for row in rows}
+    others = [run for run in before.get("runs", []) if run["scenario"] not in mine] if before.get("versions") == versions() else []
     manifest = {
         "what": WHAT,
         "machine": platform.machine(),
@@ -251,7 +254,7 @@ def keep(rows: Sequence[Row], gone: dict[str, str]) -> None:
         "versions": versions(),
         "spin_build": f"{' '.join(spin.COMPILE)}; ./pan {' '.join(spin.ARGUMENTS)}",
         "skipped": gone,
-        "runs": [row.as_record() for row in rows],
+        "runs": sorted([*others, *(row.as_record() for row in rows)], key=lambda run: str(run["scenario"])),
     }
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -68,6 +68,7 @@ def attempt(search: Search, observe: Callable[[Progress], None] | None) -> Explo
     try:
         with between_batches(search):
             run(search, observe)
+            search.memory.make_room(search)
             cycles = judge_cycles(search, found)
         complete = True
     except Enough:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 BATCH = 1 << 15  # rows for each worker
 SPARE = 96 << 20  # what the tables of a model may grow to, and what is only passing
 MANY_EDGES = 64 << 20  # bytes
+SMALL = 1 << 20  # states that leave room enough
 ROOM = 1 << 10  # bytes of room that a row of a batch takes, with its candidates
 
 
@@ -69,6 +70,17 @@ class Memory:
             if room >= 0:
                 break
             room += part.bytes
+            if not part.away:
+                part.put_away()
+
+
+    def make_room(self, search: Search) -> None:
+        """Move all that can be moved to files, for what comes after the search and reads it part by part.  Raises StoreError."""
+        if self.limit is None or search.states < SMALL:
+            return
+        for log in (search.parent, search.arrival, search.degree, search.edges, search.full):
+            log.put_away()
+        for part in search.parts:
             if not part.away:
                 part.put_away()
 

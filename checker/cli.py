@@ -159,7 +159,7 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
     """
     from . import report
 
-    see_to_checkpoint(scenarios, options)
+    see_to_options(scenarios, options)
     lines = report.JsonLines(json_to)
     folder = traces if traces is not None else (None if lines.quiet else "roamcheck-traces")
     codes: list[ExitCode] = []
@@ -193,14 +193,14 @@ def to_limits(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def see_to_checkpoint(scenarios: tuple[str, ...], options: dict[str, Any]) -> None:
-    """What --checkpoint and --resume go with.  Raises click.UsageError."""
+def see_to_options(scenarios: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Refuse options that do not go together.  Raises click.UsageError."""
     if options["resume"] and options["checkpoint"] is None:
         raise click.UsageError("--resume goes on from a folder: name it with --checkpoint DIR")
     if options["checkpoint"] is not None and len(scenarios) > 1:
         raise click.UsageError("--checkpoint is for one scenario: give one, or leave it out")
-    for option in ("checkpoint", "max_memory"):
-        if options[option] is not None and options["engine"] != "tabled":
+    for option in ("checkpoint", "max_memory", "debug"):
+        if options[option] and options["engine"] != "tabled":
             raise click.UsageError(f"--{option.replace('_', '-')} is an option of --engine tabled")
 
 

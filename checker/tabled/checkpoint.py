@@ -20,7 +20,7 @@ import numpy as np
 from roamcheck.checker.verdict import CannotBegin, Progress
 
 from .refiring import Unfireable, children, chunk, initial_rows, rebuild
-from .store import Chunk, Distant, Log, StoreError, named, nameless, told
+from .store import Chunk, Distant, StoreError, named, nameless, told
 
 if TYPE_CHECKING:
     from .search import Search
@@ -55,7 +55,7 @@ class Checkpoint:
         if there and not self.resume:
             raise CheckpointError(f"{self.folder}: there is a checkpoint already: give --resume to go on with it, or name another folder")
         manifest = self._manifest() if there else None
-        for name, log in logs(search).items():
+        for name, log in search.logs.items():
             log.file = named(self.folder / f"{name}.bin", new=manifest is None)
         if manifest is not None:
             self._restore(search, manifest, observe)
@@ -82,7 +82,7 @@ class Checkpoint:
         return dict(body)
 
     def _restore(self, search: Search, manifest: dict[str, Any], observe: Callable[[Progress], None] | None) -> None:
-        for name, log in logs(search).items():
+        for name, log in search.logs.items():
             length, checksum = manifest["logs"][name]
             try:
                 sound = log.restore(length, checksum)
@@ -109,7 +109,7 @@ class Checkpoint:
         """Write how far the search has come; called between two levels.  Raises StoreError."""
         now = monotonic()
         wait, self._synced = now - self._synced > OFTEN, now if now - self._synced > OFTEN else self._synced
-        for log in logs(search).values():
+        for log in search.logs.values():
             log.flush()
             if wait and log.file is not None:
                 with told(str(self.folder)):
@@ -123,7 +123,7 @@ class Checkpoint:
             "fired": search.fired.tolist(),
             "found": sorted(search.found.items()),
             "besides": [(source.tolist(), target.tolist()) for source, target in search.besides],
-            "logs": {name: (len(log), log.checksum) for name, log in logs(search).items()},
+            "logs": {name: (len(log), log.checksum) for name, log in search.logs.items()},
             "digest": f"{search.digest:016x}",
         }
         text = _dumps(body)
@@ -135,11 +135,6 @@ class Checkpoint:
                 if wait:
                     os.fsync(file.fileno())
             beside.replace(self.folder / MANIFEST)
-
-
-def logs(search: Search) -> dict[str, Log]:
-    """What is kept in files, by their names."""
-    return {"parents": search.parent, "steps": search.arrival, "degrees": search.degree, "edges": search.edges, "full": search.full}
 
 
 def refire(search: Search, states: int, observe: Callable[[Progress], None] | None) -> None:

@@ -57,7 +57,7 @@ class Memory:
         if self.limit is None:
             return
         room = self.room
-        logs = (search.parent, search.arrival, search.degree, search.edges, search.full)
+        logs = search.logs.values()
         if sum(log.bytes for log in logs) + sum(part.bytes for part in search.parts) + sum(chunk.bytes for chunk in search.frontier) <= room:
             return
         for log in logs:
@@ -73,12 +73,11 @@ class Memory:
             if not part.away:
                 part.put_away()
 
-
     def make_room(self, search: Search) -> None:
         """Move all that can be moved to files, for what comes after the search and reads it part by part.  Raises StoreError."""
         if self.limit is None or search.states < SMALL:
             return
-        for log in (search.parent, search.arrival, search.degree, search.edges, search.full):
+        for log in search.logs.values():
             log.put_away()
         for part in search.parts:
             if not part.away:

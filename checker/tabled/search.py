@@ -91,6 +91,7 @@ class Search:
         self.parent, self.arrival = Log(np.uint32, self.folder), Log(np.uint16, self.folder)
         # By state that was explored: how many of its steps may lie on a cycle, where they lead, and whether all that is enabled was fired.
         self.degree, self.edges, self.full = Log(np.uint16, self.folder), Log(np.uint32, self.folder), Log(np.uint8, self.folder)
+        self.logs = {"parents": self.parent, "steps": self.arrival, "degrees": self.degree, "edges": self.edges, "full": self.full}
         self.besides: list[tuple[Any, Any]] = []  # states that were explored again, and where each leads
         self.initial: list[int] = []  # of the first states: which of the model's initial states they are
         self.levels = [0]  # the first state of each depth

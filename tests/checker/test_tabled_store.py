@@ -172,6 +172,7 @@ def test_a_full_disk_ends_the_search_with_what_was_found(tmp_path: Path) -> None
         (["peers-b", "--resume"], "--resume goes on from a folder: name it with --checkpoint DIR"),
         (["peers-b", "peers-c", "--checkpoint", "here"], "--checkpoint is for one scenario"),
         (["peers-b", "--checkpoint", "here", "--engine", "reference"], "--checkpoint is an option of --engine tabled"),
+        (["peers-b", "--debug", "--engine", "reference"], "--debug is an option of --engine tabled"),
         (["peers-b", "--max-memory", "12"], "'12' is no size: write 4G or 800M"),
         (["peers-b", "--max-memory", "10M"], "10 MiB is less than the search needs to start"),
         (["peers-b", "--checkpoint", "file/here"], "Not a directory; name a folder that can be written to"),

@@ -15,6 +15,7 @@ from . import trimming
 from .refiring import rebuild, successors
 from .search import Search
 from .symmetries import Asymmetric
+from .visited import UNKNOWN
 
 
 class Edges(NamedTuple):
@@ -81,12 +82,14 @@ def protocol_edges(search: Search, states: Any, rows: Any) -> Edges:
     """The protocol steps among the states whose numbers and rows are given; states are renumbered from 0 in order."""
     owed = np.array([step.kind is Kind.PROTOCOL for step in search.model.steps])
     moves = np.array([step.kind is Kind.ENVIRONMENT for step in search.model.steps])
-    stirred, found = np.zeros(len(states), bool), []
-    for row, step, target in successors(search, rows):
+    place, stirred, found = np.full(search.states, -1, np.int32), np.zeros(len(states), bool), []
+    place[states] = np.arange(len(states))
+    for row, step, target in successors(search, states, rows):
         stirred[row[moves[step]]] = True
-        at = np.minimum(np.searchsorted(states, target), len(states) - 1)
-        inside = owed[step] & (states[at] == target)
-        found.append((row[inside], at[inside], step[inside].astype(np.int64)))
+        by = np.flatnonzero(owed[step] & (target != UNKNOWN))
+        at = place[target[by]]
+        by, at = by[at >= 0], at[at >= 0]
+        found.append((row[by], at, step[by]))
     source, target, by = (np.concatenate(some) for some in zip(*found, strict=True))
     return Edges(source, target, by, stirred)
 
@@ -94,10 +97,13 @@ def protocol_edges(search: Search, states: Any, rows: Any) -> Edges:
 def budget_spent(search: Search, rows: Any) -> Any:
     """Of each row, whether the environment's budget is spent."""
     budget = search.model.budget
-    if not budget:
-        return np.full(len(rows), search.model.spent(()))
-    distinct, at = np.unique(rows[:, budget], axis=0, return_inverse=True)
-    return np.array([search.model.spent(search.tables.state(values)) for values in distinct.tolist()])[at.ravel()]
+    number = np.zeros(len(rows), np.int64)  # by row: which of the distinct budgets
+    for slot in budget:
+        _, at = np.unique(rows[:, slot], return_inverse=True)
+        _, number = np.unique(number * len(search.tables.values) + at, return_inverse=True)
+    first = np.zeros(number.max(initial=0) + 1, np.int64)
+    first[number] = np.arange(len(rows))
+    return np.array([search.model.spent(search.tables.state(values)) for values in rows[first][:, budget].tolist()], bool)[number]
 
 
 def components(edges: Edges, group: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import kernels, visited
+from . import kernels, trimming, visited
 from .store import PART_SHIFT, Chunk, Part, joined
 
 if TYPE_CHECKING:
@@ -88,19 +88,34 @@ def offspring(search: Search, parents: Chunk, steps: Any) -> Chunk:
     return Chunk(out, prints, busy, 0)
 
 
-def successors(search: Search, rows: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """All that is enabled in these rows, range by range: the row, the step and the number of the state that it leads to
-    (UNKNOWN if that was not found)."""
+def successors(search: Search, states: Any, rows: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """All that is enabled in these states, range by range: the row, the step and the number of the state that it leads to
+    (UNKNOWN if that was not found, or is not to be found: by a step that is not owed)."""
+    # Without a reduction the log tells where the steps lead that are owed, in the order in which they are fired here.
+    known = trimming.targets(search.graph(), states) if search.reduction is None else None
     for lo in range(0, len(rows), search.memory.batch):
         some = chunk(search, rows[lo : lo + search.memory.batch])
         n = len(some.rows)
         search.expand(some, np.ones(n, np.uint8))
         c = search.candidates
-        size, found = c.size[:n].astype(np.int64), np.full(len(c.final), visited.UNKNOWN)
-        spans = [(w * c.room, w * c.room + int(size[first:last].sum())) for w, (first, last) in enumerate(search.shares(n))]
-        for parts in loaded(search.parts):
-            keys, numbers = tuple(part.keys for part in parts), tuple(part.numbers for part in parts)
-            for first, last in spans:
-                visited.find(keys, numbers, c.prints, first, last, PART_SHIFT, found)
+        size = c.size[:n].astype(np.int64)
         at = np.repeat(c.start[:n].astype(np.int64) - np.cumsum(size) + size, size) + np.arange(size.sum())
-        yield np.repeat(np.arange(lo, lo + n), size), c.step[at], found[at]
+        step = c.step[at]
+        if known is None:
+            found = look_up(search, n)[at]
+        else:
+            owed = search.tables.owed.array[step] > 0
+            found, count = np.full(len(at), visited.UNKNOWN), np.count_nonzero(owed)
+            found[owed], known = known[:count], known[count:]
+        yield np.repeat(np.arange(lo, lo + n), size), step, found
+
+
+def look_up(search: Search, n: int) -> Any:
+    """By candidate of n rows, the number of the state that it leads to, or UNKNOWN."""
+    c, found = search.candidates, np.full(len(search.candidates.final), visited.UNKNOWN)
+    spans = [(w * c.room, w * c.room + int(c.size[first:last].sum())) for w, (first, last) in enumerate(search.shares(n))]
+    for parts in loaded(search.parts):
+        keys, numbers = tuple(part.keys for part in parts), tuple(part.numbers for part in parts)
+        for first, last in spans:
+            visited.find(keys, numbers, c.prints, first, last, PART_SHIFT, found)
+    return found

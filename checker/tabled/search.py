@@ -18,7 +18,7 @@ import numpy as np
 from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
 from roamcheck.model.interface import Disabled, Model, Scope, State, Symmetry, fire
 
-from . import kernels, visited
+from . import kernels, trimming, visited
 from .checkpoint import Checkpoint
 from .debugging import compare
 from .estimate import expected
@@ -27,12 +27,11 @@ from .store import PART_SHIFT, PARTS, Chunk, Distant, Log, Part, joined
 from .stubborn import NO_REDUCTION, Reduction
 from .symmetries import least
 from .tables import Tables
-from .trimming import Block, Graph
 
 FEW = 1 << 10  # rows that are not worth a second thread
 OFTEN = 0.1  # seconds between two reports of progress
 MISSES = 1 << 12
-BLOCK = 1 << 18  # states whose edges are read at once
+BLOCK = 1 << 16  # states whose edges are read at once: few enough to stay in a cache
 NO_STEPS = np.empty(0, np.uint16)
 MOST_STATES = (1 << 32) - (1 << 28)  # numbers have 32 bits, and a batch needs some more than it has states
 
@@ -408,28 +407,21 @@ class Search:
         if kept < fresh or cut is not None or self.failed is not None:
             raise Enough
 
-    def graph(self) -> Graph:
+    def graph(self) -> trimming.Graph:
         """Where the steps lead that may lie on a cycle."""
 
-        def blocks(backwards: bool) -> Iterator[Block]:
+        def blocks(backwards: bool) -> Iterator[trimming.Block]:
             starts = range(0, len(self.degree), BLOCK)
             at = len(self.edges) if backwards else 0
             for first in reversed(starts) if backwards else starts:
-                out = np.concatenate([[0], np.cumsum(self.degree.read(first, min(first + BLOCK, len(self.degree))), dtype=np.int64)])
+                out = trimming.starts(self.degree.read(first, min(first + BLOCK, len(self.degree))))
                 at -= int(out[-1]) if backwards else 0
-                yield Block(first, out, self.edges.read(at, at + int(out[-1])))
+                yield trimming.Block(first, out, self.edges.read(at, at + int(out[-1])))
                 at += 0 if backwards else int(out[-1])
 
-        def whole(backwards: bool) -> Iterator[Block]:
-            yield everything
-
-        in_memory = self.edges.bytes >= self.edges.dtype.itemsize * len(self.edges)
-        if in_memory:  # then at once
-            out = np.concatenate([[0], np.cumsum(self.degree.read(0, len(self.degree)), dtype=np.int64)])
-            everything = Block(0, out, self.edges.read(0, len(self.edges)))
         none = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         source, target = (np.concatenate(some) for some in zip(*(self.besides or none), strict=True))
-        return Graph(whole if in_memory else blocks, source, target)
+        return trimming.Graph(blocks, source, target)
 
     # ---- what is known --------------------------------------------------------------------------------------
 

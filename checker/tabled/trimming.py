@@ -55,29 +55,42 @@ def on_cycles(graph: Graph, alive: Any) -> Cyclic:
             strike_sources(block.first, block.out, block.edges, alive, besides, seen)
         left = int(np.count_nonzero(alive))
     states = np.flatnonzero(alive | loops)
-    labels = components(*among(graph, states), len(states))
+    labels = components(*among(graph, states, len(alive)), len(states))
     cyclic = (np.bincount(labels, minlength=1)[labels] > 1) | (loops[states] > 0)
     return Cyclic(states[cyclic], labels[cyclic])
 
 
-def among(graph: Graph, states: Any) -> tuple[Any, Any]:
-    """The edges between these states, as pairs of places in `states`, in the order of the sources."""
-    sources, targets = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+def targets(graph: Graph, states: Any) -> Any:
+    """Where these states lead to, which are in order, one after the other.  There must be no edges besides."""
+    found = [np.empty(0, np.uint32)]
     for block in graph.blocks(False):
         lo, hi = np.searchsorted(states, [block.first, block.first + len(block.out) - 1]).tolist()
-        if lo == hi:
-            continue
         here = states[lo:hi] - block.first
-        size = block.out[here + 1] - block.out[here]
-        sources.append(np.repeat(np.arange(lo, hi), size))
-        targets.append(block.edges[np.repeat(block.out[here] - np.cumsum(size) + size, size) + np.arange(size.sum())])
-    known = np.isin(graph.source, states)
-    source = np.concatenate([*sources, np.searchsorted(states, graph.source[known])])
-    target = np.concatenate([*targets, graph.target[known]])
-    at = np.minimum(np.searchsorted(states, target), max(0, len(states) - 1))
-    inside = np.flatnonzero(states[at] == target) if len(states) else np.empty(0, np.int64)
-    order = inside[np.argsort(source[inside], kind="stable")]
-    return source[order], at[order]
+        found.append(np.empty(int((block.out[here + 1] - block.out[here]).sum()), np.uint32))
+        edges_of(here, block.out, block.edges, found[-1])
+    return np.concatenate(found)
+
+
+def among(graph: Graph, states: Any, alive: int) -> tuple[Any, Any]:
+    """The edges between these states of the first `alive`, as pairs of places in `states`, in the order of the sources."""
+    place = np.full(alive, -1, np.int32)
+    place[states] = np.arange(len(states))
+    sources, targets = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    for block in graph.blocks(False):
+        lo, hi = np.searchsorted(states, [block.first, block.first + len(block.out) - 1]).tolist()
+        here = states[lo:hi] - block.first
+        source = np.empty(int((block.out[here + 1] - block.out[here]).sum()), np.int32)
+        target = np.empty_like(source)
+        found = edges_inside(here, lo, block.out, block.edges, place, source, target)
+        sources.append(source[:found])
+        targets.append(target[:found])
+    source, target = np.concatenate(sources), np.concatenate(targets)
+    if not len(graph.source):
+        return source, target
+    besides = (place[graph.source] >= 0) & (place[graph.target] >= 0)
+    source, target = np.concatenate([source, place[graph.source[besides]]]), np.concatenate([target, place[graph.target[besides]]])
+    order = np.argsort(source, kind="stable")
+    return source[order], target[order]
 
 
 def components(source: Any, target: Any, states: int) -> Any:
@@ -124,3 +137,36 @@ def strike_sources(first: int, out: Any, edges: Any, alive: Any, besides: Any, s
                 for e in range(out[i], out[i + 1]):
                     if edges[e] > first + i:
                         seen[edges[e]] = 1
+
+
+@njit(cache=True, nogil=True)
+def edges_inside(here: Any, lo: int, out: Any, edges: Any, place: Any, source: Any, target: Any) -> int:
+    """Write the edges from some states of a block to those that have a place; `lo` is that of the first of them.  Answers how many there are."""
+    found = 0
+    for i in range(here.shape[0]):
+        for e in range(out[here[i]], out[here[i] + 1]):
+            if place[edges[e]] >= 0:
+                source[found], target[found] = lo + i, place[edges[e]]
+                found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def starts(degree: Any) -> Any:
+    """Where the edges of each state begin, and where the last ones end."""
+    out, at = np.empty(degree.shape[0] + 1, np.int64), np.int64(0)
+    for i in range(degree.shape[0]):
+        out[i] = at
+        at += degree[i]
+    out[degree.shape[0]] = at
+    return out
+
+
+@njit(cache=True, nogil=True)
+def edges_of(here: Any, out: Any, edges: Any, found: Any) -> None:
+    """Write where some states of a block lead to, one state after the other."""
+    at = 0
+    for i in range(here.shape[0]):
+        for e in range(out[here[i]], out[here[i] + 1]):
+            found[at] = edges[e]
+            at += 1

@@ -96,23 +96,17 @@ def look(asked: I64, shift: np.uint64, key: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def store_answer(asked: I64, shift: np.uint64, node: int, value: int, result: int) -> None:
-    """Write an answer into the look-up table, which has room."""
-    key = (np.int64(node) << THIRTY_TWO) | np.int64(value)
+def store_answers(answers: I64, asked: I64, shift: np.uint64) -> None:
+    """Write answers, [n, 2] as in `asked` with free places among them, into the look-up table, which has room."""
     mask = asked.shape[0] - 1
-    place = np.int64((np.uint64(key) * SPREAD) >> shift)
-    while asked[place, 0] != 0 and asked[place, 0] != key:
-        place = (place + 1) & mask
-    asked[place, 0] = key
-    asked[place, 1] = result
-
-
-@njit(cache=True, nogil=True)
-def rehash(old: I64, asked: I64, shift: np.uint64) -> None:
-    """Move all answers into a larger table."""
-    for i in range(old.shape[0]):
-        if old[i, 0] != 0:
-            store_answer(asked, shift, old[i, 0] >> THIRTY_TWO, old[i, 0] & np.int64(0xFFFFFFFF), old[i, 1])
+    for i in range(answers.shape[0]):
+        key = answers[i, 0]
+        if key != 0:
+            place = np.int64((np.uint64(key) * SPREAD) >> shift)
+            while asked[place, 0] != 0 and asked[place, 0] != key:
+                place = (place + 1) & mask
+            asked[place, 0] = key
+            asked[place, 1] = answers[i, 1]
 
 
 @njit(cache=True, nogil=True)

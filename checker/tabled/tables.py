@@ -7,6 +7,7 @@ Nothing is decided here: what is stored is what `roamcheck.model.interface.fire`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import xor
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Scope, Slot, State, Step, Symmetry, Value, Word
 
 from .contents import keys
-from .kernels import DISABLED, FAILED, GONE, Arrays, rehash, store_answer
+from .kernels import DISABLED, FAILED, GONE, Arrays, store_answers
 from .symmetries import Asymmetric, Batches, Footprints, Images, Question
 
 Numbers = Sequence[int]  # a row: the number of each slot's value
@@ -22,29 +23,40 @@ ENOUGH = 1024
 
 
 class Column:
-    """An array that grows at its end."""
+    """A list that grows at its end, and an array of the same for the kernels."""
 
     def __init__(self, dtype: Any, width: int | None = None) -> None:
-        self.array = np.zeros(ENOUGH if width is None else (ENOUGH, width), dtype)
-        self.length = 0
+        self.items: list[Any] = []  # numbers, or tuples of them
+        self._array = np.zeros(ENOUGH if width is None else (ENOUGH, width), dtype)
+        self._done = 0  # so many are in the array
 
     def append(self, value: Any) -> int:
         """Its index."""
-        if self.length == len(self.array):
-            self.array = np.concatenate([self.array, np.zeros_like(self.array)])
-        self.array[self.length] = value
-        self.length += 1
-        return self.length - 1
+        self.items.append(value)
+        return len(self.items) - 1
 
     def extend(self, values: Sequence[Any]) -> tuple[int, int]:
         """The range of their indices."""
-        start, end = self.length, self.length + len(values)
-        while end > len(self.array):
-            self.array = np.concatenate([self.array, np.zeros_like(self.array)])
-        if values:
-            self.array[start:end] = values
-        self.length = end
-        return start, end
+        start = len(self.items)
+        self.items.extend(values)
+        return start, len(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.items[index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self.items[index] = value
+        self._done = min(self._done, index)
+
+    @property
+    def array(self) -> Any:
+        """With some room at its end."""
+        if self._done < len(self.items):
+            while len(self.items) > len(self._array):
+                self._array = np.concatenate([self._array, np.zeros_like(self._array)])
+            self._array[self._done : len(self.items)] = np.array(self.items[self._done :], self._array.dtype)
+            self._done = len(self.items)
+        return self._array
 
 
 class Tables:
@@ -54,6 +66,7 @@ class Tables:
         slots = range(len(model.layout.slots))
         self.model, self.width = model, 2 if wide else 1
         self.columns = (1 + len(symmetries)) * self.width  # of a fingerprint: the value's own, and that of each of its images
+        self._unchanged = (0,) * self.columns
         self.values: list[Value] = []
         self.slots: list[Slot] = []  # by value
         self.numbers: list[dict[Value, int]] = [{} for _ in slots]
@@ -64,7 +77,8 @@ class Tables:
         self.popped, self.suspect = Column(np.uint64, self.columns), Column(np.uint8)
         self._asked = np.zeros((ENOUGH, 2), np.int64)
         self._shift = np.uint64(64 - (ENOUGH.bit_length() - 1))
-        self._known: dict[tuple[int, int], int] = {}  # (node, value): the same answers
+        self._known: dict[int, int] = {}  # node << 32 | value: the same answers
+        self._new: list[tuple[int, int]] = []  # those that are not among the others yet
         self.nodes = 0
         self.causes: dict[int, Exception] = {}  # by step: why it failed first
         self.evaluated = [0] * len(model.steps)  # by step: how often it reacted
@@ -84,7 +98,6 @@ class Tables:
         self.images = Images(model, symmetries, self.questions)
         self.taken_from: set[Slot] = set()
         self._touching: dict[frozenset[Slot | None], tuple[list[tuple[int, Slot, int, int]], list[tuple[int, int, int]]]] = {}  # what to ask then
-        self._arrays: Arrays | None = None
         self.asked_of = {scope: self._ask_of(scope) for scope in Scope}
         self._asked_at: dict[Slot | None, list[int]] = {}  # by slot: the checks of every state that look at it
         self._single: list[list[int]] = [[] for _ in slots]  # those that look at it alone
@@ -126,16 +139,15 @@ class Tables:
         number = self.numbers[slot][value] = len(self.values)
         self.values.append(value)
         self.slots.append(slot)
-        self.key.append([word for content in contents for word in content[: self.width]])
+        key = self.key[self.key.append(tuple([word for content in contents for word in content[: self.width]]))]
         self.busy.append(not self.model.idle(slot, value))
         self.head.append(head)
         self.rest.append(rest)
-        self.popped.append(self.key.array[number] ^ self.key.array[rest] if rest >= 0 else 0)
+        self.popped.append(key if rest < 0 else tuple(map(xor, key, self.key[rest])))
         self.suspect.append(any(self._may_breach(check, value) for check in self._single[slot]))
-        if self.images.symmetries and not self.suspect.array[number]:  # they will not be asked in a state
+        if self.images.symmetries and not self.suspect[number]:  # they will not be asked in a state
             for check in self._single[slot]:
                 self.images.answered(check, (value,), False)
-        self._arrays = None
         return number
 
     def _may_breach(self, check: int, value: Value) -> bool:
@@ -158,21 +170,34 @@ class Tables:
         self.nodes += 1
         return self.nodes
 
+    def known(self, node: int, value: int) -> int | None:
+        """An answer, if there is one."""
+        return self._known.get(node << 32 | value)
+
     def put(self, node: int, value: int, answer: int) -> int:
         """Store an answer."""
-        if 2 * len(self._known) >= len(self._asked):
-            asked = np.zeros((4 * len(self._asked), 2), np.int64)
-            self._shift = np.uint64(64 - (len(asked).bit_length() - 1))
-            rehash(self._asked, asked, self._shift)
-            self._asked, self._arrays = asked, None
-        self._known[node, value] = answer
-        store_answer(self._asked, self._shift, node, value, answer)
+        key = node << 32 | value
+        self._known[key] = answer
+        self._new.append((key, answer))
         return answer
+
+    def _publish(self) -> None:
+        """Have the kernels see all answers."""
+        places = len(self._asked)
+        while 2 * len(self._known) >= places:
+            places *= 2
+        if places > len(self._asked):
+            asked = np.zeros((places, 2), np.int64)
+            self._shift = np.uint64(64 - (places.bit_length() - 1))
+            store_answers(self._asked, asked, self._shift)
+            self._asked = asked
+        store_answers(np.array(self._new, np.int64), self._asked, self._shift)
+        self._new = []
 
     def _walk(self, node: int, values: Sequence[int]) -> int:
         """The node that these values lead to, made where it is not there."""
         for value in values:
-            known = self._known.get((node, value))
+            known = self._known.get(node << 32 | value)
             node = self.put(node, value, self.node()) if known is None else known
         return node
 
@@ -198,8 +223,7 @@ class Tables:
             self.takes.append(-1 if footprint.takes is None else footprint.takes)
             self.reads.append(self.read.extend(footprint.reads))
             self.start.append(0)
-            self.start.array[number] = self.node() if footprint.takes is not None or footprint.reads else self._try(number, None, (), index)
-            self._arrays = None
+            self.start[number] = self.node() if footprint.takes is not None or footprint.reads else self._try(number, None, [], index)
         return number
 
     def _take_from(self, slot: Slot | None) -> None:
@@ -211,42 +235,41 @@ class Tables:
             assert isinstance(value, tuple)
             self.images.taken(slot, value)
             if value:
-                rest = self.rest.array[number] = self.number(slot, value[1:])
-                self.head.array[number] = self._word(slot, value[0])
-                self.popped.array[number] = self.key.array[number] ^ self.key.array[rest]
+                rest = self.rest[number] = self.number(slot, value[1:])
+                self.head[number] = self._word(slot, value[0])
+                self.popped[number] = tuple(map(xor, self.key[number], self.key[rest]))
 
     def learn_step(self, row: Numbers, index: int) -> None:
         """Store all that is needed to fire a step in a row."""
-        step, move = self.model.steps[index], int(self.chosen.array[index])
+        step, move = self.model.steps[index], self.chosen[index]
         if step.guard is not None and self._refused(index, step.guard, row) < 0:
             return
         if step.selector is not None and step.select is not None:
             value, node = row[step.selector], move
-            known = self._known.get((node, value))
+            known = self.known(node, value)
             move = self.put(node, value, self._select(index, self.values[value])) if known is None else known
             if move < 0:
                 return
-        footprint, node = self.moves[move][1], int(self.start.array[move])
+        footprint, node = self.moves[move][1], self.start[move]
         path = [row[slot] for slot in footprint.reads]
         word: Word | None = None
         if footprint.takes is not None:
-            head = int(self.head.array[row[footprint.takes]])
+            head = self.head[row[footprint.takes]]
             if head < 0:
                 return
             path, word = [head, *path], self.words[head]
         reaction = node
         if path:
             node = self._walk(node, path[:-1])
-            known = self._known.get((node, path[-1]))
-            values = tuple(self.values[row[slot]] for slot in footprint.reads)
-            reaction = self.put(node, path[-1], self._try(move, word, values, index)) if known is None else known
+            known = self.known(node, path[-1])
+            reaction = self.put(node, path[-1], self._try(move, word, [row[slot] for slot in footprint.reads], index)) if known is None else known
         if reaction >= 0:
             self._learn_appends(row, reaction, index)
 
     def _refused(self, index: int, guard: tuple[Slot, Callable[[Value], Disabled | None]], row: Numbers) -> int:
         """DISABLED or GONE where the guard refuses."""
-        node, value = int(self.barred.array[index]), row[guard[0]]
-        known = self._known.get((node, value))
+        node, value = self.barred[index], row[guard[0]]
+        known = self.known(node, value)
         if known is not None:
             return known
         try:
@@ -267,15 +290,16 @@ class Tables:
         images = self.images.selected(index, step.selector, value, footprint)
         return _disabled(footprint) if isinstance(footprint, Disabled) else self._move(index, footprint, images)
 
-    def _try(self, move: int, word: Word | None, values: tuple[Value, ...], index: int) -> int:
+    def _try(self, move: int, word: Word | None, read: Numbers, index: int) -> int:
         """React; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
         step, footprint, images = self.moves[move]
+        values = tuple([self.values[number] for number in read])
         self.evaluated[index] += 1
         try:
             effect = step.react(word, values)
             self.images.reacted(index, footprint, images, word, values, effect)
             if not isinstance(effect, Disabled):
-                return self._add_reaction(step, footprint, values, effect)
+                return self._add_reaction(step, footprint, dict(zip(footprint.reads, read, strict=True)), effect)
         except Exception as cause:
             return self._failed(index, cause)
         return _disabled(effect)
@@ -284,15 +308,18 @@ class Tables:
         self.causes.setdefault(index, cause)
         return FAILED
 
-    def _add_reaction(self, step: Step, footprint: Footprint, before: tuple[Value, ...], effect: Effect) -> int:
+    def _add_reaction(self, step: Step, footprint: Footprint, old: dict[Slot, int], effect: Effect) -> int:
         """Values that stay are left out, except where the slot is also taken from: there they undo the taking.
 
         An append to a slot that has a new value is worked out here; one to any other slot is looked up by what the slot holds.
         """
-        if len(effect.values) != len(footprint.reads) or not {slot for slot, _ in effect.appended} <= set(footprint.appends):
+        if len(effect.values) != len(old) or not all(slot in footprint.appends for slot, _ in effect.appended):
             raise FootprintError(str(step))
-        old, new = dict(zip(footprint.reads, before, strict=True)), dict(zip(footprint.reads, effect.values, strict=True))
-        changed = {slot: value for slot, value in new.items() if slot == footprint.takes or value != old[slot]}
+        changed: dict[Slot, Value] = {}
+        for slot, value in zip(footprint.reads, effect.values, strict=True):
+            before = self.values[old[slot]]
+            if slot == footprint.takes or (value is not before and value != before):
+                changed[slot] = value
         appends: dict[Slot, Batches] = {}
         for slot, words in effect.appended:
             if slot in changed:
@@ -303,12 +330,11 @@ class Tables:
         now = {slot: self.number(slot, value) for slot, value in changed.items()}
         changes = self.change.extend([*now.items()])
         appended = self.appended.extend([(slot, self._append_node(slot, words)) for slot, words in appends.items()])
-        delta = np.zeros(self.columns, np.uint64)
+        delta = self._unchanged
         for slot, number in now.items():
-            was = self.number(slot, old[slot])
-            delta ^= self.key.array[self.rest.array[was] if slot == footprint.takes else was] ^ self.key.array[number]
+            was = self.rest[old[slot]] if slot == footprint.takes else old[slot]
+            delta = tuple(map(xor, delta, map(xor, self.key[was], self.key[number])))
         self.delta.append(delta)
-        self._arrays = None
         checks = self._add_touched({footprint.takes, *now, *appends}, now)
         return self.reactions.append((-1 if footprint.takes is None else footprint.takes, *changes, *appended, *checks))
 
@@ -320,21 +346,18 @@ class Tables:
         slots = frozenset(touched)
         if slots not in self._touching:
             asked = sorted(set().union(*(self._asked_at.get(slot, ()) for slot in slots)))
-            looked = [(check, self.questions[check][2], *self.checks.array[check, :2].tolist()) for check in asked]
+            looked = [(check, self.questions[check][2], *self.checks[check][:2]) for check in asked]
             self._touching[slots] = [(check, at[0], node, lo) for check, at, node, lo in looked if len(at) > 1], [
                 (check, node, lo) for check, at, node, lo in looked if len(at) == 1
             ]
         several, single = self._touching[slots]
-        first, middle = self.check.extend([
-            (check, self._walk(node, [now[slot]]), lo + 1) if slot in now else (check, node, lo)
-            for check, slot, node, lo in several
-        ])  # fmt: skip
+        begun = [(check, node, lo) if slot not in now else (check, self._walk(node, [now[slot]]), lo + 1) for check, slot, node, lo in several]
+        first, middle = self.check.extend(begun)
         return first, middle, self.check.extend(single)[1]
 
     def add_origin(self) -> int:
         """The reaction of which initial states come: it changes nothing, and everything is asked."""
-        self.delta.append(0)
-        self._arrays = None
+        self.delta.append(self._unchanged)
         return self.reactions.append((-1, 0, 0, 0, 0, *self._add_touched(set(range(len(self.numbers))), {})))
 
     def _append_node(self, slot: Slot, batches: Batches) -> int:
@@ -345,10 +368,10 @@ class Tables:
         return node
 
     def _learn_appends(self, row: Numbers, reaction: int, index: int) -> None:
-        taken, _, _, lo, hi, *_ = self.reactions.array[reaction].tolist()
-        for slot, node in self.appended.array[lo:hi].tolist():
-            was = row[slot] if slot != taken else int(self.rest.array[row[slot]])
-            if (node, was) not in self._known:
+        taken, _, _, lo, hi, *_ = self.reactions[reaction]
+        for slot, node in self.appended.items[lo:hi]:
+            was = row[slot] if slot != taken else self.rest[row[slot]]
+            if self.known(node, was) is None:
                 self.put(node, was, self._append(node, was, index))
 
     def _append(self, node: int, number: int, index: int) -> int:
@@ -379,8 +402,8 @@ class Tables:
         """Store a check's answer in a row.  Raises what the check raises."""
         _, function, slots = self.questions[check]
         path = [row[slot] for slot in slots]
-        node = self._walk(int(self.checks.array[check, 0]), path[:-1])
-        if (node, path[-1]) not in self._known:
+        node = self._walk(self.checks[check][0], path[:-1])
+        if self.known(node, path[-1]) is None:
             values = tuple(self.values[number] for number in path)
             answer = function(values) is not None
             self.images.answered(check, values, answer)
@@ -392,14 +415,14 @@ class Tables:
         """The tables as they are now; valid until something is learnt.  Raises Asymmetric."""
         if self.images.odd:
             raise Asymmetric
-        if self._arrays is None:
-            self._arrays = Arrays(
-                self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
-                self._asked, self._shift, self.selector.array[: self.selector.length], self.chosen.array, self.guard.array, self.barred.array,
-                self.mouth.array, self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
-                self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
-            )  # fmt: skip
-        return self._arrays
+        if self._new:
+            self._publish()
+        return Arrays(
+            self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
+            self._asked, self._shift, self.selector.array[: len(self.selector.items)], self.chosen.array, self.guard.array, self.barred.array,
+            self.mouth.array, self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
+            self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
+        )  # fmt: skip
 
     @property
     def answers(self) -> int:

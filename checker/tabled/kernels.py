@@ -33,6 +33,7 @@ GONE = -4  # disabled, here and in every later state
 EMPTY, UNSELECTED, REFUSED, OTHER, NEVER = 0, 1, 2, 3, 4
 REASONS = 5
 TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to; checks are two ranges, one after the other
+HELD = 64
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 THIRTY_TWO = np.int64(32)
 
@@ -46,6 +47,8 @@ class Arrays(NamedTuple):
     rest: Any  # [value] I32: the channel without it
     popped: Any  # [value, word] U64: what taking it does to a fingerprint
     suspect: Any  # [value] U8: breaches a property that looks at this slot alone, perhaps
+    local: Any  # [value] I32: which value of its slot it is
+    holds: Any  # [node] U64: at the last slot of a check, the values with which it is known to hold: one bit for each of the slot's first HELD
     asked: Any  # [place, 2] I64: node << 32 | value, 0 if free; what it leads to
     shift: Any  # 64 - log2(places)
     selector: Any  # [step] I32: the slot that selects the footprint, or -1
@@ -63,9 +66,10 @@ class Arrays(NamedTuple):
     delta: Any  # [reaction, word] U64: what the changes do to a fingerprint
     change: Any  # [n, 2] I32: slot, value
     append: Any  # [n, 2] I32: slot, node at which its value is looked up
-    check: Any  # [n, 3] I32: number of a check, the node at which its look-up goes on, and its first slot that is still to be looked at
-    checks: Any  # [check, 4] I32: node, range of slots, property
+    check: Any  # [n, 5] I32: number of a check, the node at which its look-up goes on, a range of `looks`, and the slot if there is but one, or -1
+    checks: Any  # [check, 6] I32: node, range of `looks`, property or -1, range of `members`
     looks: Any  # I32: slots that checks look at
+    members: Any  # I32: checks of which a bundle is made
 
 
 class Stubborn(NamedTuple):
@@ -434,6 +438,18 @@ def materialise(
 
 
 @njit(cache=True, nogil=True)
+def ask(asked: I64, shift: np.uint64, checks: I32, looks: I32, rows: Any, i: int, number: int) -> tuple[int, int]:
+    """A check's answer in rows[i], and the last key that was looked up."""
+    node, key = np.int64(checks[number, 0]), np.int64(0)
+    for m in range(checks[number, 1], checks[number, 2]):
+        key = (node << THIRTY_TWO) | np.int64(rows[i, looks[m]])
+        node = look(asked, shift, key)
+        if node < 0:
+            break
+    return node, key
+
+
+@njit(cache=True, nogil=True)
 def judge(
     t: Arrays, rows: Any, busy: U16, suspect: U8, new: U32, reaction_in: I32, lo: int, todo: U32, spent: int, quiet: I32, quiescent: int, active: U8,
     breach: I64, misses: I64, seen: I64, again: U32,
@@ -443,8 +459,9 @@ def judge(
     `quiet` are the checks of quiescent states: the first `quiescent` of them are asked in all, the rest only where the check `spent` says that
     the budget is spent.  Answers how many states must be asked again (written to `again`), and the number of misses.
     """
-    asked, shift, checks, looks, reactions, check = t.asked, t.shift, t.checks, t.looks, t.reactions, t.check
-    lost, unfinished = 0, 0
+    asked, shift, checks, looks, reactions, check, local_of, holds = t.asked, t.shift, t.checks, t.looks, t.reactions, t.check, t.local, t.holds
+    members = t.members
+    lost, unfinished, one = 0, 0, np.uint64(1)
     last_key, last_answer = np.full(looks.shape[0], -1, np.int64), np.zeros(looks.shape[0], np.int64)
     for turned in range(todo.shape[0]):
         i = lo + np.int64(todo[turned])
@@ -459,16 +476,20 @@ def judge(
         k = first
         while k < last:
             if k < local:
-                number, node, begin = np.int64(check[k, 0]), np.int64(check[k, 1]), np.int64(check[k, 2])
+                if check[k, 4] >= 0:  # most often it is known to hold
+                    which = np.uint64(local_of[np.uint64(rows[np.uint64(i), np.uint64(check[k, 4])])])
+                    if which < HELD and holds[np.uint64(check[k, 1])] >> which & one:
+                        k += 1
+                        continue
+                number, node, begin, end = np.int64(check[k, 0]), np.int64(check[k, 1]), np.int64(check[k, 2]), np.int64(check[k, 3])
             else:
                 number = np.int64(spent)
                 if k != turn:
                     number = np.int64(quiet[k - local - (turn >= 0 and k > turn)])
-                node, begin = np.int64(checks[number, 0]), np.int64(checks[number, 1])
-            of = np.int64(checks[number, 3])
-            if k == turn or (active[of] and (breach[of, 0] < 0 or i < breach[of, 0] or (i == breach[of, 0] and number < breach[of, 1]))):
-                key = np.int64(0)
-                for m in range(begin, checks[number, 2]):
+                node, begin, end = np.int64(checks[number, 0]), np.int64(checks[number, 1]), np.int64(checks[number, 2])
+            of, key = np.int64(checks[number, 3]), np.int64(0)
+            if of < 0 or (active[of] and (breach[of, 0] < 0 or i < breach[of, 0] or (i == breach[of, 0] and number < breach[of, 1]))):
+                for m in range(begin, end):
                     key = (node << THIRTY_TWO) | np.int64(rows[i, looks[m]])
                     if key != last_key[m]:  # neighbours often ask the same
                         last_key[m], last_answer[m] = key, look(asked, shift, key)
@@ -478,12 +499,23 @@ def judge(
                 if node == MISS:
                     complete = False
                     lost = missing(seen, misses, lost, i, number, key)
+                elif node == 1 and k == turn:
+                    last = local + quiet.shape[0] + 1
+                elif node == 1 and of >= 0:
+                    breach[of, 0] = i
+                    breach[of, 1] = number
                 elif node == 1:
-                    if k == turn:
-                        last = local + quiet.shape[0] + 1
-                    else:
-                        breach[of, 0] = i
-                        breach[of, 1] = number
+                    for m in range(checks[number, 4], checks[number, 5]):
+                        answer, key = ask(asked, shift, checks, looks, rows, i, members[m])
+                        of = np.int64(checks[members[m], 3])
+                        if answer == MISS:
+                            complete = False
+                            lost = missing(seen, misses, lost, i, members[m], key)
+                        elif answer == 1 and active[of] and (
+                            breach[of, 0] < 0 or i < breach[of, 0] or (i == breach[of, 0] and members[m] < breach[of, 1])
+                        ):
+                            breach[of, 0] = i
+                            breach[of, 1] = members[m]
             k += 1
         if not complete:
             again[unfinished] = todo[turned]

@@ -49,9 +49,10 @@ class Candidates:
     def __init__(self, workers: int, rows: int, room: int, width: int) -> None:
         places = workers * room
         self.room, self.rows = room, rows
-        self.prints = np.empty((places, width), np.uint64)
-        self.target, self.place, self.final, self.order, self.new, self.origin = (np.empty(places, np.uint32) for _ in range(6))
-        self.step, self.reaction, self.fresh = np.empty(places, np.uint16), np.empty(places, np.int32), np.empty(places, np.uint8)
+        self.prints, self.step, self.reaction = np.empty((places, width), np.uint64), np.empty(places, np.uint16), np.empty(places, np.int32)
+        self.target, self.final, self.new, self.origin = (np.empty(places, np.uint32) for _ in range(4))
+        # In the order of the visited set:
+        self.sorted_prints, self.order, self.place = np.empty((places, width), np.uint64), np.empty(places, np.uint32), np.empty(places, np.uint32)
         self.start, self.size = np.empty(rows, np.uint32), np.zeros(rows, np.uint16)
 
     def cut(self, row: int, step: int) -> None:
@@ -281,7 +282,7 @@ class Search:
         self.each(visited.count_parts, [(c.prints, c.start, c.size, lo, hi, PART_SHIFT, counts[w]) for w, (lo, hi) in enumerate(ranges)])
         starts = (np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(PARTS, len(ranges)).T.copy()
         begin, end = starts[0].copy(), starts[0] + counts.sum(axis=0)
-        self.each(visited.sort_parts, [(c.prints, c.start, c.size, lo, hi, PART_SHIFT, starts[w], c.order) for w, (lo, hi) in enumerate(ranges)])
+        self.each(visited.sort_parts, [(c.prints, c.start, c.size, lo, hi, PART_SHIFT, starts[w], c.order, c.sorted_prints) for w, (lo, hi) in enumerate(ranges)])
         away = [p for p, part in enumerate(self.parts) if part.away]
         self.insert_parts([p for p in range(PARTS) if p not in away], begin, end, len(ranges))
         for p in away:
@@ -289,15 +290,15 @@ class Search:
                 self.parts[p].fetch()
                 self.insert_parts([p], begin, end, 1)
                 self.parts[p].put_away()
-        fresh = int(visited.number_new(c.fresh, c.start[:rows], c.size, self.states, c.final, c.new, c.origin))
+        fresh = int(visited.number_new(c.target, c.start[:rows], c.size, self.states, c.final, c.new, c.origin))
         numbers = tuple(part.numbers for part in self.parts)
         here = np.array([0 if part.away else 1 for part in self.parts])
-        self.each(visited.renumber, [(numbers, c.order, begin, begin + here * (end - begin), share, len(ranges), c.place, c.fresh, c.final)
+        self.each(visited.renumber, [(numbers, c.order, begin, begin + here * (end - begin), share, len(ranges), self.states, c.target, c.place, c.final)
                                      for share in range(len(ranges))])  # fmt: skip
         for p in away:
-            added = c.order[begin[p] : end[p]]
-            added = added[c.fresh[added] > 0]
-            self.parts[p].number_later(c.place[added], c.final[added])
+            here, place = c.order[begin[p] : end[p]], c.place[begin[p] : end[p]]
+            added = c.target[here] == self.states + here
+            self.parts[p].number_later(place[added], c.final[here[added]])
         return fresh
 
     def insert_parts(self, chosen: list[int], begin: Any, end: Any, shares: int) -> None:
@@ -307,7 +308,7 @@ class Search:
             self.parts[p].reserve(int(end[p] - begin[p]))
         keys, numbers, added = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts), np.zeros(PARTS, np.int64)
         self.each(visited.insert, [
-            (keys, numbers, c.prints, c.order, begin, np.where(asked, end, begin), share, shares, self.states, c.target, c.place, c.fresh, added)
+            (keys, numbers, c.sorted_prints, c.order, begin, np.where(asked, end, begin), share, shares, self.states, c.target, c.place, added)
             for share in range(shares)
         ])  # fmt: skip
         for p in chosen:

@@ -15,7 +15,7 @@ import numpy as np
 from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Scope, Slot, State, Step, Symmetry, Value, Word
 
 from .contents import keys
-from .kernels import DISABLED, FAILED, GONE, Arrays, store_answers
+from .kernels import DISABLED, FAILED, GONE, HELD, Arrays, store_answers
 from .symmetries import Asymmetric, Batches, Footprints, Images, Question
 
 Numbers = Sequence[int]  # a row: the number of each slot's value
@@ -46,7 +46,8 @@ class Column:
 
     def __setitem__(self, index: int, value: Any) -> None:
         self.items[index] = value
-        self._done = min(self._done, index)
+        if index < self._done:
+            self._array[index] = value
 
     @property
     def array(self) -> Any:
@@ -74,12 +75,13 @@ class Tables:
         self._word_numbers: dict[tuple[Slot, Word], int] = {}
         self.key, self.busy = Column(np.uint64, self.columns), Column(np.uint8)
         self.head, self.rest = Column(np.int32), Column(np.int32)
-        self.popped, self.suspect = Column(np.uint64, self.columns), Column(np.uint8)
+        self.popped, self.suspect, self.local = Column(np.uint64, self.columns), Column(np.uint8), Column(np.int32)
         self._asked = np.zeros((ENOUGH, 2), np.int64)
         self._shift = np.uint64(64 - (ENOUGH.bit_length() - 1))
         self._known: dict[int, int] = {}  # node << 32 | value: the same answers
         self._new: list[tuple[int, int]] = []  # those that are not among the others yet
-        self.nodes = 0
+        self.holds = Column(np.uint64)  # by node
+        self.holds.append(0)
         self.causes: dict[int, Exception] = {}  # by step: why it failed first
         self.evaluated = [0] * len(model.steps)  # by step: how often it reacted
         self.selector, self.chosen = Column(np.int32), Column(np.int32)
@@ -90,23 +92,36 @@ class Tables:
         self._move_numbers: dict[tuple[int, Footprint, Footprints], int] = {}
         self.reactions, self.change = Column(np.int32, 8), Column(np.int32, 2)
         self.delta = Column(np.uint64, self.columns)
-        self.appended, self.check = Column(np.int32, 2), Column(np.int32, 3)
+        self.appended, self.check = Column(np.int32, 2), Column(np.int32, 5)
         self._append_nodes: dict[tuple[Slot, Batches], int] = {}
         self._appended_at: dict[int, tuple[Slot, Batches]] = {}  # by node
-        self.checks, self.looks = Column(np.int32, 4), Column(np.int32)
+        self.checks, self.looks, self.members = Column(np.int32, 6), Column(np.int32), Column(np.int32)
         self.questions: list[Question] = []  # by check
+        self.bundles: list[list[int]] = []  # checks of the same slots; they have the numbers that follow on those of the checks
+        self._turned: dict[int, int] = {}  # by check of two slots: the node at which the second one is looked up first
         self.images = Images(model, symmetries, self.questions)
         self.taken_from: set[Slot] = set()
-        self._touching: dict[frozenset[Slot | None], tuple[list[tuple[int, Slot, int, int]], list[tuple[int, int, int]]]] = {}  # what to ask then
+        # By set of slots, what to ask when they have new values: the slots with which look-ups may begin, checks of several slots, and checks of one.
+        self._touching: dict[frozenset[Slot | None], tuple[list[Slot], list[tuple[int, tuple[Slot, ...]]], list[tuple[int, int, int, int, Slot]]]] = {}
+        self._touched: dict[tuple[frozenset[Slot | None], tuple[int | None, ...]], tuple[int, int, int]] = {}
         self.asked_of = {scope: self._ask_of(scope) for scope in Scope}
         self._asked_at: dict[Slot | None, list[int]] = {}  # by slot: the checks of every state that look at it
         self._single: list[list[int]] = [[] for _ in slots]  # those that look at it alone
-        for check in self.asked_of[Scope.EVERY_STATE]:
-            for slot in self.questions[check][2]:
-                self._asked_at.setdefault(slot, []).append(check)
-            if len(self.questions[check][2]) == 1:
-                self._single[self.questions[check][2][0]].append(check)
         self.spent = self._add_check(-1, model.budget, lambda values: model.spent(values) or None)
+        alike: dict[tuple[Slot, ...], list[int]] = {}
+        for check in self.asked_of[Scope.EVERY_STATE]:
+            slots_of = self.questions[check][2]
+            if len(slots_of) == 1:
+                self._single[slots_of[0]].append(check)
+                self._asked_at.setdefault(slots_of[0], []).append(check)
+            elif slots_of:
+                alike.setdefault(slots_of, []).append(check)
+            else:
+                self._asked_at.setdefault(None, []).append(check)
+        for slots_of, checks in alike.items():
+            check = checks[0] if len(checks) == 1 else self._add_bundle(checks, slots_of)
+            for slot in slots_of:
+                self._asked_at.setdefault(slot, []).append(check)
         self.images.begin()
         for index, step in enumerate(model.steps):
             self._add_step(index, step)
@@ -136,6 +151,7 @@ class Tables:
         if isinstance(value, tuple) and value and slot in self.taken_from:
             rest = self.number(slot, value[1:])
             head = self._word(slot, value[0])
+        self.local.append(len(self.numbers[slot]))
         number = self.numbers[slot][value] = len(self.values)
         self.values.append(value)
         self.slots.append(slot)
@@ -167,8 +183,7 @@ class Tables:
 
     def node(self) -> int:
         """A new node: a place at which values are looked up."""
-        self.nodes += 1
-        return self.nodes
+        return self.holds.append(0)
 
     def known(self, node: int, value: int) -> int | None:
         """An answer, if there is one."""
@@ -346,14 +361,25 @@ class Tables:
         slots = frozenset(touched)
         if slots not in self._touching:
             asked = sorted(set().union(*(self._asked_at.get(slot, ()) for slot in slots)))
-            looked = [(check, self.questions[check][2], *self.checks[check][:2]) for check in asked]
-            self._touching[slots] = [(check, at[0], node, lo) for check, at, node, lo in looked if len(at) > 1], [
-                (check, node, lo) for check, at, node, lo in looked if len(at) == 1
-            ]
-        several, single = self._touching[slots]
-        begun = [(check, node, lo) if slot not in now else (check, self._walk(node, [now[slot]]), lo + 1) for check, slot, node, lo in several]
-        first, middle = self.check.extend(begun)
-        return first, middle, self.check.extend(single)[1]
+            several = [(check, self._slots_of(check)) for check in asked if len(self._slots_of(check)) > 1]
+            begin = sorted({slot for _, at in several for slot in at[: 2 if len(at) == 2 else 1]})
+            single = [(check, *self.checks[check][:3], self._slots_of(check)[0]) for check in asked if len(self._slots_of(check)) == 1]
+            self._touching[slots] = begin, several, single
+        begin, several, single = self._touching[slots]
+        key = slots, tuple([now.get(slot) for slot in begin])
+        if key not in self._touched:
+            first, middle = self.check.extend([self._begun(check, at, now) for check, at in several])
+            self._touched[key] = first, middle, self.check.extend(single)[1]
+        return self._touched[key]
+
+    def _begun(self, check: int, at: tuple[Slot, ...], now: dict[Slot, int]) -> tuple[int, int, int, int, int]:
+        """A check of several slots, from behind the value in `now` that its look-up can start with."""
+        node, lo, hi, *_ = self.checks[check]
+        if at[0] in now:
+            return check, self._walk(node, [now[at[0]]]), lo + 1, hi, at[1] if len(at) == 2 else -1
+        if len(at) == 2 and at[1] in now:
+            return check, self._walk(self._turned[check], [now[at[1]]]), hi, hi + 1, at[0]
+        return check, node, lo, hi, -1
 
     def add_origin(self) -> int:
         """The reaction of which initial states come: it changes nothing, and everything is asked."""
@@ -396,18 +422,48 @@ class Tables:
         """A function of some slots that answers None or something."""
         node = self.node() if slots else int(function(()) is not None)
         self.questions.append((of, function, slots))
-        return self.checks.append((node, *self.looks.extend(slots), of))
+        return self._add_asked(node, slots, of)
+
+    def _add_bundle(self, checks: list[int], slots: tuple[Slot, ...]) -> int:
+        """A check that says whether any of these, all of the same slots, answers something."""
+        self.bundles.append(checks)
+        return self._add_asked(self.node(), slots, -1, self.members.extend(checks))
+
+    def _add_asked(self, node: int, slots: tuple[Slot, ...], of: int, members: tuple[int, int] = (0, 0)) -> int:
+        lo, hi = self.looks.extend(slots)
+        check = self.checks.append((node, lo, hi, of, *members))
+        if len(slots) == 2:
+            self.looks.append(slots[0])  # behind the second one
+            self._turned[check] = self.node()
+        return check
+
+    def _asked_by(self, check: int) -> list[int]:
+        """The checks of a bundle, or the one."""
+        return [check] if check < len(self.questions) else self.bundles[check - len(self.questions)]
+
+    def _slots_of(self, check: int) -> tuple[Slot, ...]:
+        return self.questions[self._asked_by(check)[0]][2]
 
     def learn_check(self, row: Numbers, check: int) -> None:
-        """Store a check's answer in a row.  Raises what the check raises."""
-        _, function, slots = self.questions[check]
+        """Store a check's answer in a row, or a bundle's.  Raises what the check raises."""
+        asked, slots = self._asked_by(check), self._slots_of(check)
         path = [row[slot] for slot in slots]
         node = self._walk(self.checks[check][0], path[:-1])
-        if self.known(node, path[-1]) is None:
-            values = tuple(self.values[number] for number in path)
-            answer = function(values) is not None
-            self.images.answered(check, values, answer)
-            self.put(node, path[-1], int(answer))
+        if self.known(node, path[-1]) is not None:
+            return
+        values, breached = tuple([self.values[number] for number in path]), False
+        for one in asked:
+            answer = self.questions[one][1](values) is not None
+            self.images.answered(one, values, answer)
+            breached = breached or answer
+        self._answer(node, path[-1], breached)
+        if len(path) == 2:
+            self._answer(self._walk(self._turned[check], path[1:]), path[0], breached)
+
+    def _answer(self, node: int, value: int, breached: bool) -> None:
+        self.put(node, value, int(breached))
+        if not breached and (bit := self.local[value]) < HELD:
+            self.holds[node] |= 1 << bit
 
     # ---- for the kernels ----------------------------------------------------------------------------------
 
@@ -419,9 +475,11 @@ class Tables:
             self._publish()
         return Arrays(
             self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
+            self.local.array, self.holds.array,
             self._asked, self._shift, self.selector.array[: len(self.selector.items)], self.chosen.array, self.guard.array, self.barred.array,
             self.mouth.array, self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
             self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
+            self.members.array,
         )  # fmt: skip
 
     @property

@@ -52,24 +52,29 @@ def count_parts(prints: U64, start: U32, size: U16, lo: int, hi: int, shift: np.
 
 
 @njit(cache=True, nogil=True)
-def sort_parts(prints: U64, start: U32, size: U16, lo: int, hi: int, shift: np.uint64, at: I64, order: U32) -> None:
-    """Write the candidates part by part, each part in the order of the rows; `at` says where, and is left at the ends."""
+def sort_parts(prints: U64, start: U32, size: U16, lo: int, hi: int, shift: np.uint64, at: I64, order: U32, sorted_prints: U64) -> None:
+    """Write the candidates and their fingerprints part by part, each part in the order of the rows; `at` says where, and is left at the ends."""
+    wide = prints.shape[1] > 1
     for r in range(lo, hi):
         for j in range(start[r], start[r] + size[r]):
             part = np.int64(prints[j, 0] >> shift)
             order[at[part]] = j
+            sorted_prints[at[part], 0] = prints[j, 0]
+            if wide:
+                sorted_prints[at[part], 1] = prints[j, 1]
             at[part] += 1
 
 
 @njit(cache=True, nogil=True)
 def insert(
     all_keys: Any, all_numbers: Any, prints: U64, order: U32, begin: I64, end: I64, share: int, shares: int, base: int,
-    target: U32, place: U32, fresh: U8, added: I64,
+    target: U32, place: U32, added: I64,
 ) -> None:  # fmt: skip
-    """Look the candidates up in every `shares`-th part of the visited set from `share` on, and add those that are new.
+    """Look candidates up in every `shares`-th part of the visited set from `share` on, and add those that are new.
 
-    Part p has the candidates order[begin[p]…end[p] - 1], none if it is not in memory.  A state's number goes to `target`; a
-    new one is `base` + the candidate that it was first seen at.  `added` counts the new ones by part.
+    Part p has the candidates order[begin[p]…end[p] - 1] with the fingerprints prints[begin[p]…end[p] - 1], none if it is not in memory.  A state's
+    number goes to `target`; a new one is `base` + the candidate that it was first seen at.  `place` tells where order[i] was added if it was new;
+    `added` counts the new ones by part.
     """
     wide = prints.shape[1] > 1
     for part in range(share, len(all_keys), shares):
@@ -79,25 +84,22 @@ def insert(
             if i == ahead:  # ask for the memory of the next few at once, not for one after the other
                 ahead = min(i + 32, hi)
                 for k in range(i, ahead):
-                    near = home(max(prints[order[k], 0], np.uint64(1)), room)
+                    near = home(max(prints[k, 0], np.uint64(1)), room)
                     touched ^= keys[near, 0] ^ np.uint64(numbers[near])
-            j = order[i]
-            x = max(prints[j, 0], np.uint64(1))  # 0 marks a free place
+            x = max(prints[i, 0], np.uint64(1))  # 0 marks a free place
             at = home(x, room)
             while True:
                 found = keys[at, 0]
-                if found == x and (not wide or keys[at, 1] == prints[j, 1]):
-                    target[j] = numbers[at]
-                    fresh[j] = 0
+                if found == x and (not wide or keys[at, 1] == prints[i, 1]):
+                    target[order[i]] = numbers[at]
                     break
                 if found == 0:
                     keys[at, 0] = x
                     if wide:
-                        keys[at, 1] = prints[j, 1]
-                    numbers[at] = base + j
-                    target[j] = base + j
-                    place[j] = at
-                    fresh[j] = 1
+                        keys[at, 1] = prints[i, 1]
+                    numbers[at] = base + order[i]
+                    target[order[i]] = base + order[i]
+                    place[i] = at
                     added[part] += 1
                     break
                 at += 1
@@ -108,14 +110,14 @@ def insert(
 
 
 @njit(cache=True, nogil=True)
-def renumber(all_numbers: Any, order: U32, begin: I64, end: I64, share: int, shares: int, place: U32, fresh: U8, final: U32) -> None:
+def renumber(all_numbers: Any, order: U32, begin: I64, end: I64, share: int, shares: int, base: int, target: U32, place: U32, final: U32) -> None:
     """Give the new states of some parts their numbers."""
     for part in range(share, len(all_numbers), shares):
         numbers = all_numbers[part]
         for i in range(begin[part], end[part]):
             j = order[i]
-            if fresh[j]:
-                numbers[place[j]] = final[j]
+            if target[j] == base + j:
+                numbers[place[i]] = final[j]
 
 
 @njit(cache=True, nogil=True)
@@ -137,12 +139,12 @@ def move_part(old_keys: U64, old_numbers: U32, keys: U64, numbers: U32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def number_new(fresh: U8, start: U32, size: U16, base: int, final: U32, new: U32, origin: U32) -> int:
+def number_new(target: U32, start: U32, size: U16, base: int, final: U32, new: U32, origin: U32) -> int:
     """Number the new states in the order of the rows that they come from; answers how many there are."""
     count = 0
     for r in range(start.shape[0]):
         for j in range(start[r], start[r] + size[r]):
-            if fresh[j]:
+            if target[j] == base + j:
                 final[j] = base + count
                 new[count] = j
                 origin[count] = r

@@ -147,7 +147,7 @@ def refire(search: Search, states: int, observe: Callable[[Progress], None] | No
         before, search.frontier = level, []
         if lo < hi and int(search.parent.read(lo, lo + 1)[0]) < search.levels[depth - 1]:  # of states that were explored again
             numbers = np.unique(search.parent.read(lo, hi))
-            descend(search, chunk(search, rebuild(search, numbers)), numbers, lo, hi)
+            descend(search, rebuild(search, numbers), numbers, lo, hi)
         else:
             while before:
                 some = before.pop(0).fetch()

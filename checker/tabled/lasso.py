@@ -14,6 +14,7 @@ from roamcheck.model.interface import Kind, Scope
 from . import trimming
 from .refiring import rebuild, successors
 from .search import Search
+from .store import Chunk
 from .symmetries import Asymmetric
 from .visited import UNKNOWN
 
@@ -38,8 +39,9 @@ def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int,
     if tables.images.symmetries:  # a cycle of classes need not be one of states, and what is served has a name
         tables.images.odd.update(range(len(tables.images.symmetries)))
         raise Asymmetric
-    rows = rebuild(search, turning)
-    edges, spent, busy = protocol_edges(search, turning, rows), budget_spent(search, rows), tables.busy.array[rows]
+    rebuilt = rebuild(search, turning)
+    rows = rebuilt.rows
+    edges, spent, busy = protocol_edges(search, turning, rebuilt), budget_spent(search, rows), tables.busy.array[rows]
     label = components(edges, spent)
     count = int(label.max()) + 1
     served = np.zeros((count, rows.shape[1] + 1), bool)  # the last column is for steps that serve nothing
@@ -78,13 +80,13 @@ def lasso(search: Search, states: Any, fair: tuple[Component, ...], edges: Edges
     return Counterexample(initial, stem + turn.steps, len(stem), goes_on_for_ever(search.model.steps[step] for step in turn.steps))
 
 
-def protocol_edges(search: Search, states: Any, rows: Any) -> Edges:
-    """The protocol steps among the states whose numbers and rows are given; states are renumbered from 0 in order."""
+def protocol_edges(search: Search, states: Any, rebuilt: Chunk) -> Edges:
+    """The protocol steps among the states that are given with their numbers; states are renumbered from 0 in order."""
     owed = np.array([step.kind is Kind.PROTOCOL for step in search.model.steps])
     moves = np.array([step.kind is Kind.ENVIRONMENT for step in search.model.steps])
     place, stirred, found = np.full(search.states, -1, np.int32), np.zeros(len(states), bool), []
     place[states] = np.arange(len(states))
-    for row, step, target in successors(search, states, rows):
+    for row, step, target in successors(search, states, rebuilt):
         stirred[row[moves[step]]] = True
         by = np.flatnonzero(owed[step] & (target != UNKNOWN))
         at = place[target[by]]

@@ -13,7 +13,7 @@ import numpy as np
 from roamcheck.checker.verdict import Progress
 
 from . import trimming
-from .refiring import chunk, rebuild
+from .refiring import rebuild
 from .search import Search
 
 
@@ -30,5 +30,5 @@ def run(search: Search, observe: Callable[[Progress], None] | None) -> None:
             break
         chosen = cyclic.states[np.unique(cyclic.component, return_index=True)[1]]
         chosen.sort()
-        search.explore_again(chosen, chunk(search, rebuild(search, chosen)))
+        search.explore_again(chosen, rebuild(search, chosen))
         search.run(observe)

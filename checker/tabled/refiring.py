@@ -41,8 +41,8 @@ def initial_rows(search: Search) -> Any:
     return np.array([search.tables.row(search.model.initial_states[i]) for i in search.initial], search.row_type())
 
 
-def rebuild(search: Search, numbers: Any) -> Any:
-    """The rows of the states with these numbers, which are in order."""
+def rebuild(search: Search, numbers: Any) -> Chunk:
+    """The states with these numbers, which are in order; they need not follow on each other."""
     wanted = np.zeros(search.states, bool)
     wanted[: len(search.initial)] = wanted[numbers] = True
     for lo, hi in reversed([*pairwise([*search.levels[1:], search.states])]):
@@ -58,7 +58,8 @@ def rebuild(search: Search, numbers: Any) -> Any:
         if lo < hi:
             some = children(search, found, parents[lo:hi], steps[lo:hi])
             found.rows[lo:hi], found.prints[lo:hi], found.busy[lo:hi] = some.rows, some.prints, some.busy
-    return found.rows[np.searchsorted(known, numbers)]
+    at = np.searchsorted(known, numbers)
+    return Chunk(found.rows[at], found.prints[at], found.busy[at], 0)
 
 
 def children(search: Search, parents: Chunk, origin: Any, steps: Any) -> Chunk:
@@ -88,14 +89,14 @@ def offspring(search: Search, parents: Chunk, steps: Any) -> Chunk:
     return Chunk(out, prints, busy, 0)
 
 
-def successors(search: Search, states: Any, rows: Any) -> Iterator[tuple[Any, Any, Any]]:
+def successors(search: Search, states: Any, rebuilt: Chunk) -> Iterator[tuple[Any, Any, Any]]:
     """All that is enabled in these states, range by range: the row, the step and the number of the state that it leads to
     (UNKNOWN if that was not found, or is not to be found: by a step that is not owed)."""
     # Without a reduction the log tells where the steps lead that are owed, in the order in which they are fired here.
     known = trimming.targets(search.graph(), states) if search.reduction is None else None
-    for lo in range(0, len(rows), search.memory.batch):
-        some = chunk(search, rows[lo : lo + search.memory.batch])
-        n = len(some.rows)
+    for lo in range(0, len(rebuilt), search.memory.batch):
+        some = rebuilt.part(lo, lo + search.memory.batch)
+        n = len(some)
         search.expand(some, np.ones(n, np.uint8))
         c = search.candidates
         size = c.size[:n].astype(np.int64)
@@ -113,9 +114,8 @@ def successors(search: Search, states: Any, rows: Any) -> Iterator[tuple[Any, An
 def look_up(search: Search, n: int) -> Any:
     """By candidate of n rows, the number of the state that it leads to, or UNKNOWN."""
     c, found = search.candidates, np.full(len(search.candidates.final), visited.UNKNOWN)
-    spans = [(w * c.room, w * c.room + int(c.size[first:last].sum())) for w, (first, last) in enumerate(search.shares(n))]
     for parts in loaded(search.parts):
         keys, numbers = tuple(part.keys for part in parts), tuple(part.numbers for part in parts)
-        for first, last in spans:
+        for first, last in search.spans(n):
             visited.find(keys, numbers, c.prints, first, last, PART_SHIFT, found)
     return found

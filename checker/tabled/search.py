@@ -18,7 +18,7 @@ import numpy as np
 from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
 from roamcheck.model.interface import Disabled, Model, Scope, State, Symmetry, fire
 
-from . import kernels, trimming, visited
+from . import judging, kernels, trimming, visited
 from .checkpoint import Checkpoint
 from .debugging import compare
 from .estimate import expected
@@ -257,6 +257,11 @@ class Search:
             return c.fired(rows, steps)
         return fired.sum(axis=0)
 
+    def spans(self, n: int) -> list[tuple[int, int]]:
+        """The places of the candidates of n rows."""
+        c = self.candidates
+        return [(w * c.room, w * c.room + int(c.size[first:last].sum())) for w, (first, last) in enumerate(self.shares(n))]
+
     def room_for(self, rows: int, ranges: int, room: int) -> Candidates:
         """Room for the candidates of so many rows."""
         c = self.candidates
@@ -282,7 +287,9 @@ class Search:
         self.each(visited.count_parts, [(c.prints, c.start, c.size, lo, hi, PART_SHIFT, counts[w]) for w, (lo, hi) in enumerate(ranges)])
         starts = (np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(PARTS, len(ranges)).T.copy()
         begin, end = starts[0].copy(), starts[0] + counts.sum(axis=0)
-        self.each(visited.sort_parts, [(c.prints, c.start, c.size, lo, hi, PART_SHIFT, starts[w], c.order, c.sorted_prints) for w, (lo, hi) in enumerate(ranges)])
+        self.each(visited.sort_parts, [
+            (c.prints, c.start, c.size, lo, hi, PART_SHIFT, starts[w], c.order, c.sorted_prints) for w, (lo, hi) in enumerate(ranges)
+        ])  # fmt: skip
         away = [p for p, part in enumerate(self.parts) if part.away]
         self.insert_parts([p for p in range(PARTS) if p not in away], begin, end, len(ranges))
         for p in away:
@@ -293,8 +300,10 @@ class Search:
         fresh = int(visited.number_new(c.target, c.start[:rows], c.size, self.states, c.final, c.new, c.origin))
         numbers = tuple(part.numbers for part in self.parts)
         here = np.array([0 if part.away else 1 for part in self.parts])
-        self.each(visited.renumber, [(numbers, c.order, begin, begin + here * (end - begin), share, len(ranges), self.states, c.target, c.place, c.final)
-                                     for share in range(len(ranges))])  # fmt: skip
+        self.each(visited.renumber, [
+            (numbers, c.order, begin, begin + here * (end - begin), share, len(ranges), self.states, c.target, c.place, c.final)
+            for share in range(len(ranges))
+        ])  # fmt: skip
         for p in away:
             here, place = c.order[begin[p] : end[p]], c.place[begin[p] : end[p]]
             added = c.target[here] == self.states + here
@@ -304,8 +313,7 @@ class Search:
     def insert_parts(self, chosen: list[int], begin: Any, end: Any, shares: int) -> None:
         """Look candidates up in some parts of the visited set, which are in memory."""
         c, asked = self.candidates, np.isin(np.arange(PARTS), chosen)
-        for p in chosen:
-            self.parts[p].reserve(int(end[p] - begin[p]))
+        self.each(Part.reserve, [(self.parts[p], more) for p in chosen if self.parts[p].lacks(more := int(end[p] - begin[p]))])
         keys, numbers, added = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts), np.zeros(PARTS, np.int64)
         self.each(visited.insert, [
             (keys, numbers, c.sorted_prints, c.order, begin, np.where(asked, end, begin), share, shares, self.states, c.target, c.place, added)
@@ -345,7 +353,7 @@ class Search:
             again = [np.empty(len(todo[w]), np.uint32) for w in left]
             for w in left:
                 self.seen[w][:] = 0
-            done = self.each(kernels.judge, [
+            done = self.each(judging.judge, [
                 (t, table, busy, suspect, c.new, c.reaction, ranges[w][0], todo[w], self.tables.spent, quiet, quiescent, self.active, breaches[w],
                  self.misses[w], self.seen[w], some)
                 for w, some in zip(left, again, strict=True)

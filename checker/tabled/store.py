@@ -21,6 +21,7 @@ from .visited import move_part
 PARTS = 32  # of the visited set, told apart by the top bits of the fingerprint
 PART_SHIFT = np.uint64(64 - 5)
 FULLEST = 0.75
+SMALL = 1 << 14  # places of a part, which then grows faster
 
 
 class StoreError(Exception):
@@ -70,7 +71,7 @@ def read(file: BinaryIO, at: int, values: NDArray[Any]) -> NDArray[Any]:
 
 
 class Part:
-    """A hash table from fingerprints to numbers of states: open addressing, at most three quarters full, grown by half.
+    """A hash table from fingerprints to numbers of states: open addressing, at most three quarters full, grown by half once it is large.
 
     While it is `away`, it is in a file; its arrays are empty then.
     """
@@ -90,13 +91,15 @@ class Part:
         """How much memory it takes."""
         return int(self.keys.nbytes + self.numbers.nbytes)
 
+    def lacks(self, more: int) -> bool:
+        """Whether there is no room for that many more."""
+        return self.count + more > FULLEST * len(self.numbers)
+
     def reserve(self, more: int) -> None:
         """Make room for that many more."""
         room, need = len(self.numbers), self.count + more
-        if need <= FULLEST * room:
-            return
         while need > FULLEST * room:
-            room = room * 3 // 2
+            room = room * 2 if room < SMALL else room * 3 // 2
         keys, numbers = np.zeros((room, self.keys.shape[1]), np.uint64), np.zeros(room, np.uint32)
         move_part(self.keys, self.numbers, keys, numbers)
         self.keys, self.numbers = keys, numbers
@@ -129,11 +132,11 @@ class Part:
 class Log:
     """A sequence of numbers that grows at its end, in blocks, so that growing copies nothing.  What is in its file need not be in memory."""
 
-    BLOCK = 1 << 20
+    BLOCK = 1 << 19
 
     def __init__(self, dtype: Any, folder: Path | None = None) -> None:
         self.dtype, self.folder = np.dtype(dtype), folder
-        self.blocks: list[NDArray[Any] | None] = []  # None: in the file
+        self.blocks: list[NDArray[Any] | None] = [np.empty(self.BLOCK, self.dtype)]  # None: in the file
         self.length = self.written = self.checksum = 0
         self.file: BinaryIO | None = None
 
@@ -143,20 +146,20 @@ class Log:
     @property
     def bytes(self) -> int:
         """How much memory it takes."""
-        return sum(block.nbytes for block in self.blocks if block is not None)
+        here = sum(block is not None for block in self.blocks[:-1]) * self.BLOCK
+        return int(self.dtype.itemsize) * (here + self.length - self.BLOCK * (len(self.blocks) - 1))
 
     def extend(self, values: NDArray[Any]) -> None:
         """Add at the end."""
         done = 0
         while done < len(values):
-            at = self.length % self.BLOCK
-            if at == 0 and self.length == len(self.blocks) * self.BLOCK:
-                self.blocks.append(np.empty(self.BLOCK if self.length else 4096, self.dtype))
+            at = self.length - self.BLOCK * (len(self.blocks) - 1)
+            if at == self.BLOCK:
+                self.blocks.append(np.empty(self.BLOCK, self.dtype))  # takes no memory before it is written to
+                at = 0
             block = self.blocks[-1]
             assert block is not None
-            if len(block) < self.BLOCK and at + len(values) - done > len(block):  # the first block starts small
-                self.blocks[-1] = block = np.concatenate([block, np.empty(min(self.BLOCK, 2 * (at + len(values))) - len(block), self.dtype)])
-            part = min(len(block) - at, len(values) - done)
+            part = min(self.BLOCK - at, len(values) - done)
             block[at : at + part] = values[done : done + part]
             self.length += part
             done += part

@@ -19,6 +19,7 @@ from .kernels import DISABLED, FAILED, GONE, HELD, Arrays, store_answers
 from .symmetries import Asymmetric, Batches, Footprints, Images, Question
 
 Numbers = Sequence[int]  # a row: the number of each slot's value
+Touched = frozenset[Slot]
 ENOUGH = 1024
 
 
@@ -102,22 +103,25 @@ class Tables:
         self.images = Images(model, symmetries, self.questions)
         self.taken_from: set[Slot] = set()
         # By set of slots, what to ask when they have new values: the slots with which look-ups may begin, checks of several slots, and checks of one.
-        self._touching: dict[frozenset[Slot | None], tuple[list[Slot], list[tuple[int, tuple[Slot, ...]]], list[tuple[int, int, int, int, Slot]]]] = {}
-        self._touched: dict[tuple[frozenset[Slot | None], tuple[int | None, ...]], tuple[int, int, int]] = {}
-        self.asked_of = {scope: self._ask_of(scope) for scope in Scope}
-        self._asked_at: dict[Slot | None, list[int]] = {}  # by slot: the checks of every state that look at it
+        self._touching: dict[Touched, tuple[list[Slot], list[tuple[int, tuple[Slot, ...]]], list[tuple[int, int, int, int, Slot]]]] = {}
+        self._touched: dict[tuple[Touched, tuple[int | None, ...]], tuple[int, int, int]] = {}
+        self.asked_of: dict[Scope, list[int]] = {scope: [] for scope in Scope}  # the checks of the properties with this scope, in order
+        for i, of in enumerate(model.properties):
+            self.asked_of[of.scope] += [self._add_check(i, predicate.reads, predicate.check) for predicate in of.predicates]
+        self._asked_at: dict[Slot, list[int]] = {}  # by slot: the checks of every state that look at it
         self._single: list[list[int]] = [[] for _ in slots]  # those that look at it alone
+        self._constant: list[int] = []  # those that look at none
         self.spent = self._add_check(-1, model.budget, lambda values: model.spent(values) or None)
         alike: dict[tuple[Slot, ...], list[int]] = {}
         for check in self.asked_of[Scope.EVERY_STATE]:
             slots_of = self.questions[check][2]
-            if len(slots_of) == 1:
+            if not slots_of:
+                self._constant.append(check)
+            elif len(slots_of) == 1:
                 self._single[slots_of[0]].append(check)
                 self._asked_at.setdefault(slots_of[0], []).append(check)
-            elif slots_of:
-                alike.setdefault(slots_of, []).append(check)
             else:
-                self._asked_at.setdefault(None, []).append(check)
+                alike.setdefault(slots_of, []).append(check)
         for slots_of, checks in alike.items():
             check = checks[0] if len(checks) == 1 else self._add_bundle(checks, slots_of)
             for slot in slots_of:
@@ -328,10 +332,10 @@ class Tables:
 
         An append to a slot that has a new value is worked out here; one to any other slot is looked up by what the slot holds.
         """
-        if len(effect.values) != len(old) or not all(slot in footprint.appends for slot, _ in effect.appended):
+        if len(effect.values) != len(footprint.reads) or not all(slot in footprint.appends for slot, _ in effect.appended):
             raise FootprintError(str(step))
         changed: dict[Slot, Value] = {}
-        for slot, value in zip(footprint.reads, effect.values, strict=True):
+        for slot, value in dict(zip(footprint.reads, effect.values, strict=True)).items():
             before = self.values[old[slot]]
             if slot == footprint.takes or (value is not before and value != before):
                 changed[slot] = value
@@ -350,10 +354,11 @@ class Tables:
             was = self.rest[old[slot]] if slot == footprint.takes else old[slot]
             delta = tuple(map(xor, delta, map(xor, self.key[was], self.key[number])))
         self.delta.append(delta)
-        checks = self._add_touched({footprint.takes, *now, *appends}, now)
+        taken = () if footprint.takes is None else (footprint.takes,)
+        checks = self._add_touched({*taken, *now, *appends}, now)
         return self.reactions.append((-1 if footprint.takes is None else footprint.takes, *changes, *appended, *checks))
 
-    def _add_touched(self, touched: set[Slot | None], now: dict[Slot, int]) -> tuple[int, int, int]:
+    def _add_touched(self, touched: set[Slot], now: dict[Slot, int]) -> tuple[int, int, int]:
         """What to ask in every state that has new values in these slots: checks of several slots, then those of single ones.
 
         Where the first slot that a check looks at has a value that is known here, `now`, its look-up starts behind it.
@@ -361,7 +366,7 @@ class Tables:
         slots = frozenset(touched)
         if slots not in self._touching:
             asked = sorted(set().union(*(self._asked_at.get(slot, ()) for slot in slots)))
-            several = [(check, self._slots_of(check)) for check in asked if len(self._slots_of(check)) > 1]
+            several = [(check, self._slots_of(check)) for check in asked if len(self._slots_of(check)) != 1]
             begin = sorted({slot for _, at in several for slot in at[: 2 if len(at) == 2 else 1]})
             single = [(check, *self.checks[check][:3], self._slots_of(check)[0]) for check in asked if len(self._slots_of(check)) == 1]
             self._touching[slots] = begin, several, single
@@ -384,7 +389,10 @@ class Tables:
     def add_origin(self) -> int:
         """The reaction of which initial states come: it changes nothing, and everything is asked."""
         self.delta.append(self._unchanged)
-        return self.reactions.append((-1, 0, 0, 0, 0, *self._add_touched(set(range(len(self.numbers))), {})))
+        constant, _ = self.check.extend([(check, *self.checks[check][:3], -1) for check in self._constant])
+        first, middle, last = self._add_touched(set(range(len(self.numbers))), {})
+        assert constant + len(self._constant) == first, "these are asked too"
+        return self.reactions.append((-1, 0, 0, 0, 0, constant, middle, last))
 
     def _append_node(self, slot: Slot, batches: Batches) -> int:
         node = self._append_nodes.get((slot, batches))
@@ -412,11 +420,6 @@ class Tables:
             return self._failed(index, cause)
 
     # ---- checks -----------------------------------------------------------------------------------------
-
-    def _ask_of(self, scope: Scope) -> list[int]:
-        """The checks of the properties with this scope, in order."""
-        asked = [(i, predicate) for i, of in enumerate(self.model.properties) if of.scope is scope for predicate in of.predicates]
-        return [self._add_check(i, predicate.reads, predicate.check) for i, predicate in asked]
 
     def _add_check(self, of: int, slots: tuple[Slot, ...], function: Callable[[tuple[Value, ...]], Any]) -> int:
         """A function of some slots that answers None or something."""

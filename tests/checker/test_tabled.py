@@ -13,7 +13,7 @@ from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 from roamcheck.checker.verdict import Exploration, Violated
-from roamcheck.model.interface import Disabled, Effect, Model, Scope, Value, Word
+from roamcheck.model.interface import Disabled, Effect, Model, Predicate, Scope, Value, Word
 from support import random_models
 from support.toys import TwoPhase, arrived, counter, crane, lossy_channel, never, ping_pong
 
@@ -103,3 +103,12 @@ def test_a_reaction_is_asked_for_once_by_head_and_reads() -> None:
 
     assert tabled.explore(replace(model, steps=(replace(deliver, react=react), *model.steps[1:]))).steps_by_action["deliver"] > 3
     assert sorted(map(str, asked)) == ["0", "1", "2"]
+
+
+def test_a_property_that_looks_at_nothing_is_asked_too() -> None:
+    """It holds nowhere, or everywhere: so it is asked once, of the first state."""
+    model = counter(3, replace(never("nothing", 0, lambda value: False), predicates=(Predicate((), lambda values: "no"),)))
+    for found in (reference.explore(model), tabled.explore(model)):
+        verdict = found.verdicts["nothing"]
+        assert isinstance(verdict, Violated)
+        assert verdict.counterexample.length == 0

@@ -87,9 +87,9 @@ def steps(draw: st.DrawFn, number: int) -> Step:
 
 
 @st.composite
-def predicates(draw: st.DrawFn) -> Predicate:
-    """Refuses some values of up to three slots, and not that all are 0 or empty."""
-    reads = tuple(draw(st.lists(st.sampled_from(SLOTS), min_size=1, max_size=3)))
+def predicates(draw: st.DrawFn, reads: tuple[Slot, ...] = ()) -> Predicate:
+    """Refuses some values of these slots, or of up to three, and not that all are 0 or empty."""
+    reads = reads or tuple(draw(st.lists(st.sampled_from(SLOTS), min_size=1, max_size=3)))
     modulus = draw(st.integers(2, 13))
     bad = draw(st.integers(1, modulus - 1))
 
@@ -103,6 +103,7 @@ def predicates(draw: st.DrawFn) -> Predicate:
 def models(draw: st.DrawFn) -> Model:
     """Up to a few hundred states."""
     properties = tuple(Property(scope.value, scope, tuple(draw(st.lists(predicates(), max_size=2)))) for scope in Scope)
+    again = tuple(draw(predicates(predicate.reads)) for predicate in properties[0].predicates)  # looks at the same slots as another
     restless = draw(st.booleans())  # the second cell is idle only at 0
     unspent = draw(st.frozensets(st.integers(0, 2), max_size=2))
 
@@ -114,7 +115,7 @@ def models(draw: st.DrawFn) -> Model:
         Layout((*(SlotSpec(f"cell{slot}") for slot in CELLS), *(SlotSpec(f"channel{slot}", bounded) for slot in CHANNELS))),
         ((0, 0, (), ()), *draw(st.lists(states, max_size=2))),
         tuple(draw(steps(number)) for number in range(draw(st.integers(3, 7)))),
-        (*properties, Property("no endless run", Scope.RUN, ())),
+        (*properties, Property("every state again", properties[0].scope, again), Property("no endless run", Scope.RUN, ())),
         idle,
         draw(st.sampled_from(((CELLS[0],), (CELLS[0], CHANNELS[0])))),
         lambda values: values[0] not in unspent,

@@ -1,0 +1,99 @@
+"""The compiled loops that ask new states for breaches."""
+
+# mypy: disable-error-code="arg-type,assignment,no-any-return,return-value"
+# (numba compiles Python's and numpy's integers alike; mypy tells them apart)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .kernels import CHECKS, HELD, I32, I64, MISS, THIRTY_TWO, U8, U16, U32, Arrays, look, missing
+
+
+@njit(cache=True, nogil=True)
+def ask(asked: I64, shift: np.uint64, checks: I32, looks: I32, rows: Any, i: int, number: int) -> tuple[int, int]:
+    """A check's answer in rows[i], and the last key that was looked up."""
+    node, key = np.int64(checks[number, 0]), np.int64(0)
+    for m in range(checks[number, 1], checks[number, 2]):
+        key = (node << THIRTY_TWO) | np.int64(rows[i, looks[m]])
+        node = look(asked, shift, key)
+        if node < 0:
+            break
+    return node, key
+
+
+@njit(cache=True, nogil=True)
+def judge(
+    t: Arrays, rows: Any, busy: U16, suspect: U8, new: U32, reaction_in: I32, lo: int, todo: U32, spent: int, quiet: I32, quiescent: int, active: U8,
+    breach: I64, misses: I64, seen: I64, again: U32,
+) -> tuple[int, int]:  # fmt: skip
+    """Ask what a breach could have come up in, in the new states lo + todo[…]: of each property the first state and its first check go to `breach`.
+
+    `quiet` are the checks of quiescent states: the first `quiescent` of them are asked in all, the rest only where the check `spent` says that
+    the budget is spent.  Answers how many states must be asked again (written to `again`), and the number of misses.
+    """
+    asked, shift, checks, looks, reactions, check, local_of, holds = t.asked, t.shift, t.checks, t.looks, t.reactions, t.check, t.local, t.holds
+    members = t.members
+    lost, unfinished, one = 0, 0, np.uint64(1)
+    last_key, last_answer = np.full(looks.shape[0], -1, np.int64), np.zeros(looks.shape[0], np.int64)
+    for turned in range(todo.shape[0]):
+        i = lo + np.int64(todo[turned])
+        reaction, complete = np.int64(reaction_in[new[i]]), True
+        first, local = np.int64(reactions[reaction, CHECKS]), np.int64(reactions[reaction, CHECKS + 1 + suspect[i]])
+        last, turn = local, np.int64(-1)  # what is asked: check[first…local-1], whether the budget is spent, quiet[0…last-local-1]
+        if busy[i] == 0:
+            last = local + quiescent
+            if quiescent < quiet.shape[0]:
+                turn = last
+                last += 1
+        k = first
+        while k < last:
+            if k < local:
+                if check[k, 4] >= 0:  # most often it is known to hold
+                    which = np.uint64(local_of[np.uint64(rows[np.uint64(i), np.uint64(check[k, 4])])])
+                    if which < HELD and holds[np.uint64(check[k, 1])] >> which & one:
+                        k += 1
+                        continue
+                number, node, begin, end = np.int64(check[k, 0]), np.int64(check[k, 1]), np.int64(check[k, 2]), np.int64(check[k, 3])
+            else:
+                number = np.int64(spent)
+                if k != turn:
+                    number = np.int64(quiet[k - local - (turn >= 0 and k > turn)])
+                node, begin, end = np.int64(checks[number, 0]), np.int64(checks[number, 1]), np.int64(checks[number, 2])
+            of, key = np.int64(checks[number, 3]), np.int64(0)
+            if of < 0 or (active[of] and (breach[of, 0] < 0 or i < breach[of, 0] or (i == breach[of, 0] and number < breach[of, 1]))):
+                for m in range(begin, end):
+                    key = (node << THIRTY_TWO) | np.int64(rows[i, looks[m]])
+                    if key != last_key[m]:  # neighbours often ask the same
+                        last_key[m], last_answer[m] = key, look(asked, shift, key)
+                    node = last_answer[m]
+                    if node < 0:
+                        break
+                if node == MISS:
+                    complete = False
+                    lost = missing(seen, misses, lost, i, number, key)
+                elif node == 1 and k == turn:
+                    last = local + quiet.shape[0] + 1
+                elif node == 1 and of >= 0:
+                    breach[of, 0] = i
+                    breach[of, 1] = number
+                elif node == 1:
+                    for m in range(checks[number, 4], checks[number, 5]):
+                        answer, key = ask(asked, shift, checks, looks, rows, i, members[m])
+                        of = np.int64(checks[members[m], 3])
+                        if answer == MISS:
+                            complete = False
+                            lost = missing(seen, misses, lost, i, members[m], key)
+                        elif answer == 1 and active[of] and (
+                            breach[of, 0] < 0 or i < breach[of, 0] or (i == breach[of, 0] and members[m] < breach[of, 1])
+                        ):
+                            breach[of, 0] = i
+                            breach[of, 1] = members[m]
+            k += 1
+        if not complete:
+            again[unfinished] = todo[turned]
+            unfinished += 1
+    return unfinished, lost

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,17 +12,16 @@ from typing import Any, TextIO
 import click
 
 from roamcheck import __version__
-from roamcheck.model.scenario import ASSUMPTIONS, Scenario, ScenarioError, as_data, to_toml
+from roamcheck.model.scenario import ASSUMPTIONS, Scenario, as_data, to_toml
 from roamcheck.model.scenario import warnings as scenario_warnings
 from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
-from roamcheck.spec.readings import NAMED_SETS, READINGS
+from roamcheck.spec.readings import READINGS
 
 from .files import FileError, bundled, load_scenario, writable
-from .question import Question, QuestionError, question
-from .verdict import CannotBegin, ExitCode
+from .options import BAD_INPUT, Size, json_option, question_options, refuse, to_question
+from .verdict import ExitCode
 
-BAD_INPUT = (ScenarioError, FileError, QuestionError, CannotBegin)
 CLOSED_PIPE = 128 + 13  # as a shell shows a process that SIGPIPE has ended
 FIRST_OF = (ExitCode.INTERRUPTED, ExitCode.DISAGREES, ExitCode.USAGE, ExitCode.VIOLATED, ExitCode.UNDECIDED, ExitCode.HOLDS)
 
@@ -86,55 +84,9 @@ def commands() -> None:
     """
 
 
-class Size(click.ParamType[int]):
-    """Bytes: a number and K, M, G or T."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Raises click.BadParameter."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", str(value), re.IGNORECASE)
-        if found is None:
-            self.fail(f"{value!r} is no size: write 4G or 800M", param, ctx)
-        return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1))
-
-
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--json FILE|-`, on every command."""
-    text = "Write JSON to FILE, or with - to standard output and nothing else there."
-    return click.option("--json", "json_to", metavar="FILE|-", help=text)(command)
-
-
-def refuse(error: Exception) -> ExitCode:
-    """One clear line about bad input."""
-    from . import report
-
-    report.warn(f"error: {error}")
-    return ExitCode.USAGE
-
-
-def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
-    """NAME=VALUE options.  Raises QuestionError."""
-    found = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise QuestionError(f"{option} {text!r}: give NAME=VALUE")
-        found[name] = value
-    return found
-
-
 @commands.command(epilog="Example: roamcheck check figure-1b --protocol modular --json -")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO…")
-@click.option("--protocol", metavar="NAME", help=f"One of {', '.join(PROTOCOLS)} (default: the file's, mft-pubsub).")
-@click.option("--readings", metavar="SET", help=f"A named set of readings: {', '.join(NAMED_SETS)}; stands in for the file's own.")
-@click.option("--reading", multiple=True, metavar="NAME=VALUE", help="One reading (repeatable); see `roamcheck list readings`.")
-@click.option("--in-flight", type=click.Choice(ASSUMPTIONS["in-flight"]), help="What a falling link does to PUB and REP in flight.")
-@click.option("--bounce", type=click.Choice(ASSUMPTIONS["bounce"]), help="When the sender learns of it.")
-@click.option("--client-links", type=click.Choice(ASSUMPTIONS["client-links"]), help="Clients talk through channels, or at once.")
-@click.option("--radio", type=click.Choice(ASSUMPTIONS["radio"]), help="Whether messages may be lost, and whether the sender learns of it.")
-@click.option("--losses", type=click.IntRange(0, 1000), metavar="N", help="How many messages the radio may lose (default: the file's).")
-@click.option("--property", "properties", multiple=True, metavar="NAME", help="Ask only this property (repeatable).")
+@question_options
 @click.option("--engine", type=click.Choice(["tabled", "reference"]), default="tabled", show_default=True, help="By table look-up, or by definition.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads of the tabled engine; the answer is the same.")
 @click.option("--no-reduction", is_flag=True, help="Explore every state, also those that no verdict needs; all counterexamples are shortest ones.")
@@ -260,20 +212,6 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
             report.counts(given)
         tell_counterexamples(given, tell)
     return code
-
-
-def to_question(scenario: Scenario, options: dict[str, Any]) -> Question:
-    """The scenario under the command line's options.  Raises QuestionError."""
-    assumptions = {name: options[name.replace("-", "_")] for name in ASSUMPTIONS if options[name.replace("-", "_")] is not None}
-    return question(
-        scenario,
-        protocol=options["protocol"],
-        readings=options["readings"],
-        reading=pairs(options["reading"], "--reading"),
-        assumptions=assumptions,
-        losses=options["losses"],
-        properties=options["properties"],
-    )
 
 
 def tell_counterexamples(given: Any, tell: str) -> None:

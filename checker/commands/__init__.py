@@ -1,0 +1,1 @@
+"""Commands with much to say of their own, one in each file."""

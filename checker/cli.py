@@ -18,6 +18,7 @@ from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
 from roamcheck.spec.readings import READINGS
 
+from .commands.enumerate import enumeration_options
 from .files import FileError, bundled, load_scenario, writable
 from .options import BAD_INPUT, Size, json_option, question_options, refuse, to_question
 from .verdict import ExitCode
@@ -85,7 +86,7 @@ def commands() -> None:
 
 
 @commands.command(epilog="Example: roamcheck check figure-1b --protocol modular --json -")
-@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO…")
+@click.argument("scenarios", nargs=-1, metavar="SCENARIO…")
 @question_options
 @click.option("--engine", type=click.Choice(["tabled", "reference"]), default="tabled", show_default=True, help="By table look-up, or by definition.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads of the tabled engine; the answer is the same.")
@@ -103,6 +104,7 @@ def commands() -> None:
 @click.option("--counts", is_flag=True, help="Also print steps by kind, the rate, and the guards never seen true or never false.")
 @click.option("--debug", is_flag=True, help="Also fire every step by definition and hold it to what it declares; slow.")
 @click.option("--mutant", metavar="NAME", help="Plant a fault in the algorithms (see `roamcheck list mutants`); no traces come of it.")
+@enumeration_options
 @json_option
 def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, tell: str, **options: Any) -> None:
     """Explore all interleavings of each SCENARIO (a file, or the name of a bundled one) and give a verdict per property.
@@ -110,8 +112,11 @@ def check(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, t
     Exit code: 0 all hold, 1 a property is violated, 2 bad input, 3 undecided, 130 interrupted.
     """
     from . import report
+    from .commands.enumerate import check_all
 
     see_to_options(scenarios, options)
+    if options["enumerating"]:
+        check_all(options, json_to, traces)
     lines = report.JsonLines(json_to)
     folder = traces if traces is not None else (None if lines.quiet else "roamcheck-traces")
     codes: list[ExitCode] = []
@@ -147,6 +152,15 @@ def to_limits(options: dict[str, Any]) -> dict[str, Any]:
 
 def see_to_options(scenarios: tuple[str, ...], options: dict[str, Any]) -> None:
     """Refuse options that do not go together.  Raises click.UsageError."""
+    if not scenarios and not options["enumerating"]:
+        raise click.UsageError("name a scenario, or give --enumerate and bounds")
+    if scenarios and options["enumerating"]:
+        raise click.UsageError("--enumerate makes the scenarios: name none, or leave it out")
+    for option in ("checkpoint", "max_memory", "debug", "counts", "first") if options["enumerating"] else ():
+        if options[option]:
+            raise click.UsageError(f"--{option.replace('_', '-')} is for one scenario at a time: leave it out with --enumerate")
+    if options["enumerating"] and options["engine"] != "tabled":
+        raise click.UsageError("--enumerate explores by --engine tabled")
     if options["resume"] and options["checkpoint"] is None:
         raise click.UsageError("--resume goes on from a folder: name it with --checkpoint DIR")
     if options["checkpoint"] is not None and len(scenarios) > 1:
@@ -319,9 +333,21 @@ LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 }
 
 
-@commands.group("scenarios", epilog="Example: roamcheck scenarios validate my-scenario.toml")
-def scenarios_group() -> None:
-    """List, show or validate scenarios."""
+@commands.group("scenarios", invoke_without_command=True, epilog='Example: roamcheck scenarios --enumerate --brokers 3 --kinds migrate')
+@enumeration_options
+@click.option("--out", metavar="DIR", help="Write each scenario to a file in DIR, instead of printing a line for it.")
+@json_option
+@click.pass_context
+def scenarios_group(context: click.Context, /, out: str | None, json_to: str | None, **options: Any) -> None:
+    """List, show or validate scenarios, or enumerate all within bounds."""
+    from .commands.enumerate import list_all
+
+    if options["enumerating"]:
+        if context.invoked_subcommand is not None:
+            raise click.UsageError(f"--enumerate and {context.invoked_subcommand}: give one of the two")
+        list_all(options, out, json_to)
+    elif context.invoked_subcommand is None:
+        raise click.UsageError("give list, show or validate, or --enumerate and bounds")
 
 
 @scenarios_group.command("list", epilog="Example: roamcheck scenarios list --json -")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any, NoReturn
 
 from rich.console import Console
@@ -18,12 +19,16 @@ from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
 from roamcheck.spec.readings import PRINTED
 
+from .batch import Tally
+from .causes import Cause
 from .check import WORDS, Answer, readings_label
 from .files import write_text
 from .guards import never
+from .lines import describe
 from .question import Question
 from .verdict import HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 
+SHOWN = 20  # causes in a table; JSON has all
 STYLES = {"holds": "green", "violated": "bold red", "holds-within": "yellow", "unknown": "yellow", "not-applicable": "dim"}
 
 
@@ -112,6 +117,53 @@ def progress(what: str) -> Iterator[Callable[[Progress], None]]:
             )
 
         yield observe
+
+
+@contextmanager
+def counting(what: str, expected: float | None = None) -> Iterator[Callable[[int], None]]:
+    """Show how many there are so far once it has taken two seconds; on a terminal only, on standard error."""
+    console, began = Console(stderr=True), monotonic()
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("") as status:
+        status.stop()
+
+        def tick(done: int) -> None:
+            seconds = monotonic() - began
+            if seconds >= 2:
+                status.start()
+                more = "" if expected is None else f"; of perhaps {expected:,.0f} {what} at most"
+                status.update(f"{done:,}, {done / seconds:,.0f} a second, {seconds:,.0f} s{more}")
+
+        yield tick
+
+
+def tally(found: Tally, complete: bool, seconds: float, written: Mapping[Cause, Path]) -> None:
+    """What came of many scenarios: how many violate what, and the distinct causes with the smallest example of each."""
+    console, extent = out(), "all" if complete else "the first"
+    console.print(
+        f"{extent} {found.scenarios:,} scenarios, {found.violating:,} violate what was promised ({found.violating / found.scenarios:.1%}), "
+        f"{found.states:,} states, {seconds:.1f} s"
+    )
+    if found.unfired:
+        console.print(f"[yellow]{found.unfired:,} of them have a move that fires in no run[/yellow]")
+    promised = {name: PROPERTIES[name].decisive for name in found.violated}
+    rows = sorted(found.violated.items(), key=lambda item: (not promised[item[0]], -item[1]))
+    table(
+        ("property", "scenarios", "shortest"),
+        [(name if promised[name] else f"{name} (not promised)", f"{count:,}", str(found.shortest[name])) for name, count in rows],
+    )
+    causes = found.ordered()
+    if causes:
+        console.print(f"\n{len(causes):,} distinct causes (property, conjunct, printed lines passed); the commonest {min(len(causes), SHOWN)}:")
+        table(
+            ("property", "scenarios", "steps", "smallest example", "lines"),
+            [
+                (cause.property, f"{example.count:,}", str(example.length), str(written.get(cause, example.scenario.name)), describe(cause.lines))
+                for cause, example in causes[:SHOWN]
+            ],
+        )
 
 
 def verdicts(given: Answer) -> None:

@@ -183,7 +183,7 @@ class Problem:
         overlay = (LINK_DOWN, MIGRATE, MERGE, DURABLE, VOLATILE)
         if kind == LINK_DOWN and self.parents[x] != y and self.parents[y] != x:
             return helped(lambda other: other[0] in (MIGRATE, MERGE) and {other[1], other[2]} == {x, y})
-        if kind == MIGRATE and (self.parents[x] in (y, NONE) or y in self.branch(x)):
+        if kind == MIGRATE and (self.parents[x] == y or y in self.branch(x)):
             return helped(lambda other: other[0] in overlay)
         if kind == MERGE and self.joined(x, y):
             return helped(lambda other: other[0] in (LINK_DOWN, DURABLE, VOLATILE))

@@ -312,11 +312,12 @@ class Search:
 
     def insert_parts(self, chosen: list[int], begin: Any, end: Any, shares: int) -> None:
         """Look candidates up in some parts of the visited set, which are in memory."""
-        c, asked = self.candidates, np.isin(np.arange(PARTS), chosen)
+        c, ends = self.candidates, begin.copy()
+        ends[chosen] = end[chosen]
         self.each(Part.reserve, [(self.parts[p], more) for p in chosen if self.parts[p].lacks(more := int(end[p] - begin[p]))])
         keys, numbers, added = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts), np.zeros(PARTS, np.int64)
         self.each(visited.insert, [
-            (keys, numbers, c.sorted_prints, c.order, begin, np.where(asked, end, begin), share, shares, self.states, c.target, c.place, added)
+            (keys, numbers, c.sorted_prints, c.order, begin, ends, share, shares, self.states, c.target, c.place, added)
             for share in range(shares)
         ])  # fmt: skip
         for p in chosen:

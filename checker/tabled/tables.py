@@ -105,6 +105,7 @@ class Tables:
         # By set of slots, what to ask when they have new values: the slots with which look-ups may begin, checks of several slots, and checks of one.
         self._touching: dict[Touched, tuple[list[Slot], list[tuple[int, tuple[Slot, ...]]], list[tuple[int, int, int, int, Slot]]]] = {}
         self._touched: dict[tuple[Touched, tuple[int | None, ...]], tuple[int, int, int]] = {}
+        self._arrays: tuple[tuple[int, ...], Arrays] | None = None  # how much there was, and the arrays of that
         self.asked_of: dict[Scope, list[int]] = {scope: [] for scope in Scope}  # the checks of the properties with this scope, in order
         for i, of in enumerate(model.properties):
             self.asked_of[of.scope] += [self._add_check(i, predicate.reads, predicate.check) for predicate in of.predicates]
@@ -474,9 +475,12 @@ class Tables:
         """The tables as they are now; valid until something is learnt.  Raises Asymmetric."""
         if self.images.odd:
             raise Asymmetric
+        size = len(self._known), len(self.values), len(self.moves), len(self.reactions.items), len(self.check.items)
+        if self._arrays is not None and self._arrays[0] == size:
+            return self._arrays[1]
         if self._new:
             self._publish()
-        return Arrays(
+        arrays = Arrays(
             self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
             self.local.array, self.holds.array,
             self._asked, self._shift, self.selector.array[: len(self.selector.items)], self.chosen.array, self.guard.array, self.barred.array,
@@ -484,6 +488,8 @@ class Tables:
             self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
             self.members.array,
         )  # fmt: skip
+        self._arrays = size, arrays
+        return arrays
 
     @property
     def answers(self) -> int:

@@ -52,7 +52,8 @@ def main() -> None:
     files = dict(pair.split("=", 1) for pair in given.of) or {readings: str(explored(readings, given.workers)) for readings in READINGS}
     found = {readings: summary(Path(path)) for readings, path in files.items()}
     for readings, told in found.items():
-        print(f"{readings}: {told['scenarios']:,} scenarios, {told['violating']:,} violate, {sum(told['causes'].values()):,} causes, {told['seconds']:,.0f} s")
+        causes = sum(told["causes"].values())
+        print(f"{readings}: {told['scenarios']:,} scenarios, {told['violating']:,} violate, {causes:,} causes, {told['seconds']:,.0f} s")
     if given.keep:
         manifest = {"bounds": " ".join(BOUNDS), "protocol": "mft-pubsub", "roamcheck": metadata.version("roamcheck"), "found": found}
         RESULTS.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")

@@ -22,6 +22,7 @@ from roamcheck.model.world import World
 from roamcheck.spec.messages import kind
 
 LONGEST = 60  # steps of a run to start from
+PATIENCE = 20_000  # milliseconds for one order
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,7 @@ class Interleavings:
             return
         self.met.add(run.steps)
         solver, n = z3.Solver(ctx=self.context), len(run.events)
+        solver.set("timeout", PATIENCE)
         included, place = [z3.Bool(f"in{e}", self.context) for e in range(n)], [z3.Int(f"at{e}", self.context) for e in range(n)]
         if n > 1:
             solver.add(z3.Distinct(*place))

@@ -36,11 +36,19 @@ from roamcheck.checker.enumeration import (
     tree,
 )  # fmt: skip
 
+PATIENCE = 60_000  # milliseconds for one answer, which takes less than one
 Choice = dict[Any, z3.BoolRef]  # the values of a decision, and what is true if it is the one
 
 
 class Undecided(Exception):
     """Z3 does not say; one line."""
+
+
+def new_solver() -> z3.Solver:
+    """For decisions between finitely many values."""
+    solver = z3.SolverFor("QF_FD")
+    solver.set("timeout", PATIENCE)
+    return solver
 
 
 def decide(solver: z3.Solver, name: str, values: Sequence[Hashable]) -> Choice:
@@ -54,13 +62,13 @@ def is_possible(solver: z3.Solver, chosen: Sequence[z3.BoolRef]) -> bool:
     """What is chosen can be completed.  Raises Undecided."""
     answer = solver.check(*chosen)
     if answer == z3.unknown:
-        raise Undecided(f"Z3 does not say whether there is a scenario: {solver.reason_unknown()}")
+        raise Undecided(f"Z3 does not say whether there is such a scenario: {solver.reason_unknown()}; narrow the bounds")
     return bool(answer == z3.sat)
 
 
 def overlays(brokers: int, components: int = 1, rooted: bool = True) -> Iterator[Parents]:
     """Forests of so many brokers in so many components, one of each isomorphism class; with `rooted`, one for each choice of leaders."""
-    solver = z3.SolverFor("QF_FD")
+    solver = new_solver()
     parent = [decide(solver, f"parent{b}", [NONE] if b < components else range(b)) for b in range(brokers)]
     for one, other in zip(parent[components:], parent[components + 1 :], strict=False):  # numbered breadth first: parents never go back
         solver.add(*(z3.Implies(one[b], z3.Not(other[a])) for b in one for a in other if a < b))
@@ -91,7 +99,7 @@ class Problem:
     size: Size
     parents: Parents
     constraints: tuple[Callable[[Problem], z3.BoolRef], ...] = ()
-    solver: z3.Solver = field(default_factory=lambda: z3.SolverFor("QF_FD"))
+    solver: z3.Solver = field(default_factory=new_solver)
 
     # ---- decisions ------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from roamcheck.checker import batch
+from roamcheck.checker.cli import main
 from roamcheck.checker.enumeration import CLIENT_MOVE, MIGRATE, Bounds, Size, to_scenario
 from roamcheck.checker.mutants import MUTANTS
 from roamcheck.checker.question import question
@@ -25,6 +26,15 @@ SMALL = ("--enumerate", "--brokers", "3", "--kinds", "migrate")
 
 def roamcheck(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "roamcheck", *words], capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def here(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """The same in this process: exit code, standard output and standard error."""
+    monkeypatch.setattr(sys, "argv", ["roamcheck", *words])
+    with pytest.raises(SystemExit) as done:
+        main()
+    told = capsys.readouterr()
+    return int(done.value.code or 0), told.out, told.err
 
 
 def test_a_line_for_each(tmp_path: Path) -> None:
@@ -127,19 +137,19 @@ def test_there_is_a_mutant_of_each_algorithm() -> None:
         (("--first",), ("--first",)),
     ],
 )
-def test_bad_input(words: tuple[str, ...], says: tuple[str, ...]) -> None:
-    ran = roamcheck("check", *SMALL, *words, "--json", "-")
-    assert ran.returncode == 2, ran.stdout
-    (line,) = ran.stderr.splitlines()
+def test_bad_input(words: tuple[str, ...], says: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = here(("check", *SMALL, *words, "--json", "-"), monkeypatch, capsys)
+    assert code == 2
+    (line,) = err.splitlines()
     assert all(text in line for text in says), line
-    assert ran.stdout == ""
+    assert out == ""
 
 
 @pytest.mark.parametrize("words", [("check",), ("check", "figure-1b", "--enumerate"), ("scenarios",), ("scenarios", "--enumerate", "list")])
-def test_one_or_the_other(words: tuple[str, ...]) -> None:
-    ran = roamcheck(*words)
-    assert ran.returncode == 2
-    assert "--enumerate" in ran.stderr
+def test_one_or_the_other(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = here(words, monkeypatch, capsys)
+    assert code == 2
+    assert "--enumerate" in err
 
 
 def test_an_interrupt_leaves_what_was_found(tmp_path: Path) -> None:

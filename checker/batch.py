@@ -54,15 +54,17 @@ class Finding:
 
 
 def explore(scenario: Scenario, task: Task, finder: CauseFinder) -> Finding:
-    """One scenario, to the end or as far as the task allows.  Raises MutantError."""
+    """One scenario, to the end or as far as the task allows.  Raises MutantError, KeyboardInterrupt."""
     question = task.ask(scenario)
     why = question.why_not_applicable()
     if why is not None:
         return Finding(scenario, 0, tuple((name, "not-applicable", None) for name in question.properties), (), (why,))
     model = question.model(None if task.mutant is None else apply(task.mutant))
     found = tabled.explore(model, max_states=min(SMALL, task.max_states or SMALL), max_depth=task.max_depth)
-    if not found.complete and found.failed is None and (task.max_states or SMALL + 1) > SMALL:
+    if not found.complete and found.failed is None and not found.interrupted and (task.max_states or SMALL + 1) > SMALL:
         found = tabled.explore(model, max_states=task.max_states, max_depth=task.max_depth, reduce=True, symmetric=True)
+    if found.interrupted:  # what is half explored is no finding
+        raise KeyboardInterrupt
     verdicts, causes = [], []
     for name in question.properties:
         reason = question.not_applicable(name)

@@ -186,6 +186,7 @@ class Interleavings:
         self.met.add(run.steps)
         solver, n = z3.Solver(ctx=self.context), len(run.events)
         solver.set("timeout", PATIENCE)
+        solver.set("ctrl_c", False)
         included, place = [z3.Bool(f"in{e}", self.context) for e in range(n)], [z3.Int(f"at{e}", self.context) for e in range(n)]
         if n > 1:
             solver.add(z3.Distinct(*place))

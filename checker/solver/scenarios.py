@@ -48,6 +48,7 @@ def new_solver() -> z3.Solver:
     """For decisions between finitely many values."""
     solver = z3.SolverFor("QF_FD")
     solver.set("timeout", PATIENCE)
+    solver.set("ctrl_c", False)  # Z3 would take an interrupt for itself, and lose it where it is about to answer
     return solver
 
 

@@ -128,7 +128,9 @@ class Tally:
 
     def ordered(self) -> list[tuple[Cause, Example]]:
         """The causes, those of the properties that the papers promise first, and of these the commonest."""
-        return sorted(self.causes.items(), key=lambda item: (not PROPERTIES[item[0].property].decisive, -item[1].count, item[1].length, item[0]))
+        return sorted(
+            self.causes.items(), key=lambda item: (not PROPERTIES[item[0].property].decisive, -item[1].count, item[1].length, str(item[0]))
+        )  # fmt: skip
 
 
 # ---- on several processes ------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from .verdict import Counterexample
 MOST = 1 << 16  # reactions whose lines are remembered
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Cause:
     """Of a violation: the protocol, the property, the conjunct that failed, and the lines passed on the way there."""
 

@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from roamcheck.checker import batch
+from roamcheck.checker.causes import Cause
 from roamcheck.checker.cli import main
 from roamcheck.checker.enumeration import CLIENT_MOVE, MIGRATE, Bounds, Size, to_scenario
+from roamcheck.checker.lines import Lines
 from roamcheck.checker.mutants import MUTANTS
 from roamcheck.checker.question import question
 from roamcheck.checker.solver.scenarios import enumerate_scenarios
@@ -113,6 +115,15 @@ def test_a_mutant_of_each_algorithm_is_found(mutant: str) -> None:
     ask = partial(question, protocol=protocol, readings=readings)
     as_printed, planted = (batch.findings(scenarios, batch.Task(ask, name)) for name in (None, mutant))
     assert any("violated" not in one.counted and "violated" in other.counted for one, other in zip(as_printed, planted, strict=True))
+
+
+def test_causes_that_are_as_common_have_an_order() -> None:
+    """Two with the same property, conjunct, count and length are told apart by their lines."""
+    scenario, tally = to_scenario(next(enumerate_scenarios(Bounds((Size(2),), CLIENTS)))), batch.Tally()
+    for number in (2, 1):
+        cause = Cause("mft-pubsub", "delivered", "not all", (Lines("TR19", "Alg. 1", (number,)),))
+        tally.causes[cause] = batch.Example(1, 3, scenario)
+    assert [cause.lines[0].numbers for cause, _ in tally.ordered()] == [(1,), (2,)]
 
 
 def test_there_is_a_mutant_of_each_algorithm() -> None:

@@ -161,6 +161,15 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """How far a state is from a good one: the larger, the more a guided search wants to see of it.  It decides nothing; properties do."""
+
+    name: str
+    reads: tuple[Slot, ...]
+    value: Callable[[tuple[Value, ...]], float] = field(compare=False, repr=False)  # of the values of `reads`
+
+
+@dataclass(frozen=True, slots=True)
 class Symmetry:
     """A renaming under which the model looks the same: slot s becomes slots[s], and there the value `rename(s, value)` stands for `value`.
 

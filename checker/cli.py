@@ -402,3 +402,13 @@ def scenarios_validate(files: tuple[str, ...], json_to: str | None) -> None:
     except FileError as error:
         code = refuse(error)
     sys.exit(code)
+
+
+def register() -> None:
+    """The commands that have a module of their own."""
+    from .commands.search import search
+
+    commands.add_command(search)
+
+
+register()

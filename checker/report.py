@@ -91,6 +91,24 @@ def prompt(text: str) -> str:
 
 
 @contextmanager
+def ticker(what: str) -> Iterator[Callable[[float, str], None]]:
+    """Show a line about a long task, given its seconds and a text, once it has taken two; on a terminal only, on standard error."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _seconds, _text: None
+        return
+    with console.status("") as status:
+        status.stop()
+
+        def tell(seconds: float, text: str) -> None:
+            if seconds >= 2:
+                status.start()
+                status.update(f"{escape(what)}: {escape(text)}, {seconds:,.0f} s")
+
+        yield tell
+
+
+@contextmanager
 def progress(what: str) -> Iterator[Callable[[Progress], None]]:
     """Show how far a search has come once it has taken two seconds; on a terminal only, on standard error."""
     console = Console(stderr=True)

@@ -1,8 +1,9 @@
 """Hypothesis chooses: runs are examples of a strategy over the enabled steps, guided by measures, and shrunk by it first.
 
-A run is drawn step by step: of the kinds of steps that are enabled, one, and of the steps of that kind, one.  Nothing is drawn where nothing can be
-chosen, and a run that finds something ends there, so that fewer draws are fewer steps.  The state machines of `hypothesis.stateful` do the same with
-bundles and rules that nothing here needs, at many times the cost per step.
+A run is drawn: first how much it likes each kind of step, then one of the enabled steps after the other.  Nothing is drawn where nothing can be
+chosen, and a run that finds something ends there, so that fewer draws are fewer steps; smaller draws are steps that stand earlier in the model, the
+protocol's before the environment's.  The state machines of `hypothesis.stateful` do as much with bundles and rules that nothing here needs, at many
+times the cost per step.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from roamcheck.checker.sampling.runs import Choices, Run, Sampler, measured
 
 FAR = 1 << 40  # Hypothesis mixes into small numbers those that it reads in the modules at hand, and then answers would depend on more than the seed
 PHASES = (Phase.reuse, Phase.generate, Phase.target, Phase.shrink)
+LIKINGS = (1, 4, 16, 64, 0)  # 0: not until nothing else is enabled
 Some = TypeVar("Some")
 
 
@@ -32,21 +34,19 @@ def guided(sampler: Sampler, number: int, targets: bool = True, database: Path |
     """Search until every property has failed or the budget is spent.  `number` is the seed.  Raises Enough.
 
     Each round ends with a breach of properties that have not failed before, or with the budget.  With a `database`, a folder, runs that found
-    something are tried first the next time.
+    something are tried first the next time, each in its own round: in a later one they would be forgotten, as nothing that fails.
     """
-    kept = None if database is None else DirectoryBasedExampleDatabase(database)
-    done = -1
+    done, which = -1, 0
     while done < sampler.done:
-        done = sampler.done
-        attempt(sampler, number, targets, kept)
-        number += 1
+        done, which = sampler.done, which + 1
+        kept = None if database is None else DirectoryBasedExampleDatabase(database / f"round-{which}")
+        attempt(sampler, number + which - 1, targets, kept)
 
 
 def attempt(sampler: Sampler, number: int, targets: bool, database: DirectoryBasedExampleDatabase | None) -> None:
     """One round."""
     names = [of.name for of in sampler.measures] if targets else []
 
-    @seed(number)
     @settings(
         max_examples=sampler.examples - sampler.done + 1,  # so that it is the sampler that ends the search
         database=database,
@@ -57,6 +57,7 @@ def attempt(sampler: Sampler, number: int, targets: bool, database: DirectoryBas
         report_multiple_bugs=False,
         print_blob=False,
     )
+    @seed(number)  # below the settings, since it takes the database away
     @given(runs(sampler))
     def all_runs_are_good(run: Run) -> None:
         if names:
@@ -72,23 +73,33 @@ def attempt(sampler: Sampler, number: int, targets: bool, database: DirectoryBas
 def runs(sampler: Sampler) -> st.SearchStrategy[Run]:
     """Runs of the model, for one round: once one has found something, those that follow are asked the same and not counted."""
     actions, wanted = [step.action for step in sampler.model.steps], frozenset(sampler.open)
-
-    def choose(draw: st.DrawFn, choices: Choices) -> int:
-        kinds: dict[str, list[int]] = {}
-        for place, (step, _) in enumerate(choices):
-            kinds.setdefault(actions[step], []).append(place)
-        return one_of(draw, one_of(draw, list(kinds.values())))
+    kinds = list(dict.fromkeys(actions))
 
     @st.composite
     def run(draw: st.DrawFn) -> Run:
         initial = one_of(draw, range(len(sampler.model.initial_states)))
+        liking = {kind: one_of(draw, LIKINGS) for kind in kinds} if len(kinds) > 1 else dict.fromkeys(kinds, 1)
+
+        def choose(choices: Choices) -> int:
+            likings = [liking[actions[step]] for step, _ in choices]
+            return weighed(draw, likings if any(likings) else [1] * len(choices))
+
         if sampler.open >= wanted:
-            return sampler.sample(lambda choices: choose(draw, choices), initial)
-        shorter = sampler.again(lambda choices: choose(draw, choices), wanted, initial)
+            return sampler.sample(choose, initial)
+        shorter = sampler.again(choose, wanted, initial)
         sampler.keep(shorter)
         return shorter
 
     return run()
+
+
+def weighed(draw: st.DrawFn, weights: Sequence[int]) -> int:
+    """A place, by its weight; the first one that has any where Hypothesis shrinks to."""
+    place, drawn = 0, one_of(draw, range(sum(weights)))
+    while drawn >= weights[place]:
+        drawn -= weights[place]
+        place += 1
+    return place
 
 
 def one_of(draw: st.DrawFn, of: Sequence[Some]) -> Some:

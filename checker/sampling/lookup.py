@@ -115,7 +115,8 @@ class Graph:
         return node.out
 
     def _fire(self, index: int, step: Step, numbers: Numbers) -> Numbers | None:
-        footprint, key = step.fixed, ()
+        footprint = step.fixed
+        key: Key = ()
         if step.selector is not None:
             chosen = self._footprint(index, step, numbers[step.selector])
             if chosen is None:
@@ -146,7 +147,8 @@ class Graph:
     def _footprint(self, index: int, step: Step, number: int) -> Footprint | None:
         known = self._chosen[index]
         if number not in known:
-            assert step.selector is not None and step.select is not None
+            assert step.selector is not None
+            assert step.select is not None
             chosen = step.select(self.values[step.selector][number])
             known[number] = None if isinstance(chosen, Disabled) else chosen
         return known[number]

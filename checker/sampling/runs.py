@@ -23,6 +23,7 @@ class Run:
         self.graph, self.wanted, self.initial = graph, wanted, initial
         self.steps: list[int] = []
         self.nodes = [graph.initial(initial)]
+        self.over = False
         self.breaches: dict[int, tuple[Breach, int | None]] = {}  # by property: what fails at the end, and where the loop begins if it is one
         self._since: dict[Node, int] = {}  # with the budget spent, and none but protocol steps since: when each state was reached first
         self._arrive()
@@ -33,8 +34,8 @@ class Run:
         return self.nodes[-1]
 
     def choices(self) -> Choices:
-        """How it can go on; it is over at a breach.  Raises Raised."""
-        return [] if self.breaches else self.graph.out(self.node)
+        """How it can go on; it is over at a breach, or when it can go round for ever from here.  Raises Raised."""
+        return [] if self.over else self.graph.out(self.node)
 
     def take(self, step: int, target: Node) -> None:
         """Go on."""
@@ -62,7 +63,8 @@ class Run:
         for of, breach in node.breaches.items():
             if of in self.wanted:
                 self.breaches[of] = breach, None
-        if node.spent and not self.breaches:
+        self.over = bool(self.breaches)
+        if node.spent and not self.over:
             loop = self._since.setdefault(node, len(self.steps))
             if loop < len(self.steps) and self._is_fair(loop):
                 self._goes_on(loop)
@@ -73,6 +75,7 @@ class Run:
         return frozenset.intersection(*(self.graph.busy(node) for node in self.nodes[loop:])) <= served
 
     def _goes_on(self, loop: int) -> None:
+        self.over = True
         steps = self.graph.model.steps
         for of, asked in enumerate(self.graph.model.properties):
             if of in self.wanted and asked.scope is Scope.RUN:
@@ -99,8 +102,8 @@ class Sampled:
     seconds: float
 
 
-class Enough(BaseException):
-    """The search is told to end: no Exception, so that no strategy takes it for a failure of the run."""
+class Enough(KeyboardInterrupt):
+    """The search is told to end.  It is an interrupt, which no strategy takes for a failure of the run, and which Hypothesis lets pass at once."""
 
 
 class Sampler:
@@ -180,7 +183,7 @@ class Sampler:
             return Violated(self.found[asked.name].counterexample)
         if self.failed is not None:
             return Unknown(str(self.failed))
-        bound = f"{self.done:,} {about} of at most {self.reached} steps"
+        bound = f"{self.done:,} runs of at most {self.reached} steps, {about}"
         if asked.scope is Scope.RUN:
             return Unknown(f"not violated in {bound}; liveness is never claimed from single runs")
         return HoldsWithin(bound)

@@ -44,7 +44,7 @@ class _Shrinker:
         self.best = best
 
     def play(self, initial: int, steps: Iterable[int], longest: int, settle: bool) -> Run | None:
-        """Take the steps that are enabled, then, to `settle`, protocol steps as they come; the run, if the property fails in at most so many steps."""
+        """Take the steps that are enabled, then, to `settle`, protocol steps as they come; the run, if it is no longer and the property fails."""
         run = Run(self.graph, (self.of,), initial)
         try:
             for step in steps:
@@ -99,7 +99,7 @@ class _Shrinker:
             except Raised:
                 continue
             for other in others:
-                if self.better([*best.steps[:place], other, *best.steps[place:]]) or self.better([*best.steps[:place], other, *best.steps[place + 1 :]]):
+                if any(self.better([*best.steps[:place], other, *best.steps[rest:]]) for rest in (place, place + 1)):
                     return True
         return False
 

@@ -28,7 +28,7 @@ LARGE = ("peers-e", "peers-f")
 
 def row(name: str, protocol: str, readings: str) -> dict[str, Any] | None:
     """What the reference explorer finds; None where the scenario does not apply."""
-    given = answer(question(load_scenario(name), protocol=protocol, readings=readings))
+    given = answer(question(load_scenario(name), protocol=protocol, readings=readings), engine="reference")
     if given.exploration is None:
         return None
     counts = given.exploration.counts

@@ -7,10 +7,10 @@ It does what `roamcheck.model.interface.fire` does, and what is found here is re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from roamcheck.model.interface import Disabled, Footprint, FootprintError, Measure, Model, Property, Scope, Slot, State, Step, Value, Word
+from roamcheck.model.interface import Disabled, Footprint, FootprintError, Measure, Model, Predicate, Property, Scope, Slot, State, Step, Value, Word
 from roamcheck.spec.breach import Breach
 
 Numbers = tuple[int, ...]  # for each slot, which of its values
@@ -36,7 +36,8 @@ class Node:
     quiescent: bool
     spent: bool
     out: list[tuple[int, Node]] | None = None  # enabled steps in the model's order and where they lead, once asked for
-    breaches: dict[int, Breach] = field(default_factory=dict)  # by property: those of states that fail here
+    breaches: dict[int, Breach] | None = None  # by property: what fails here, once asked for
+    measured: list[float] | None = None  # by measure, once asked for
 
 
 class Graph:
@@ -56,6 +57,7 @@ class Graph:
         self._chosen: list[dict[int, Footprint | None]] = [{} for _ in model.steps]
         self._appended: dict[tuple[Slot, int, Batch], int] = {}
         self._answers: dict[int, dict[Key, Any]] = {}  # by predicate, measure or budget
+        self._asked: dict[tuple[int, tuple[Slot, ...]], tuple[Predicate, ...]] = {}
         self.nodes: dict[Numbers, Node] = {}
         self.evaluated = 0  # reactions worked out
 
@@ -72,15 +74,12 @@ class Graph:
         return tuple(self.values[slot][number] for slot, number in enumerate(node.numbers))
 
     def node(self, numbers: Numbers) -> Node:
-        """The node of a state; properties of states are asked when it is new."""
+        """The node of a state."""
         found = self.nodes.get(numbers)
         if found is None:
             quiescent = not any(self._busy[slot][number] for slot, number in enumerate(numbers))
             spent = bool(self._answer(self.model.spent, self.model.budget, numbers))
             found = self.nodes[numbers] = Node(numbers, quiescent, spent)
-            for i, of in enumerate(self.model.properties):
-                if asked_in(of, found) and (breach := self._breach(of, numbers)) is not None:
-                    found.breaches[i] = breach
         return found
 
     def busy(self, node: Node) -> frozenset[Slot]:
@@ -197,10 +196,33 @@ class Graph:
 
     def measured(self, node: Node) -> list[float]:
         """The value of each measure in this state."""
-        return [float(self._answer(of.value, of.reads, node.numbers)) for of in self.measures]
+        if node.measured is None:
+            node.measured = [float(self._answer(of.value, of.reads, node.numbers)) for of in self.measures]
+        return node.measured
 
-    def _breach(self, of: Property, numbers: Numbers) -> Breach | None:
-        answers = (self._answer(predicate.check, predicate.reads, numbers) for predicate in of.predicates)
+    def breaches(self, node: Node, before: Node | None = None) -> dict[int, Breach]:
+        """What fails in this state, by property; `before` is a state that a step leads here from, where it is known."""
+        if node.breaches is None:
+            node.breaches = {}
+            known = None if before is None else before.breaches
+            changed = () if before is None else differing(before.numbers, node.numbers)
+            for i, of in enumerate(self.model.properties):
+                if asked_in(of, node):
+                    same = of.scope is Scope.EVERY_STATE and known is not None and i not in known
+                    breach = self._breach(self._touched(i, changed) if same else of.predicates, node.numbers)
+                    if breach is not None:
+                        node.breaches[i] = breach
+        return node.breaches
+
+    def _touched(self, of: int, changed: tuple[Slot, ...]) -> tuple[Predicate, ...]:
+        """The property's predicates that look at a slot that has changed; where none failed before, only these may."""
+        key = of, changed
+        if key not in self._asked:
+            self._asked[key] = tuple(p for p in self.model.properties[of].predicates if not set(changed).isdisjoint(p.reads))
+        return self._asked[key]
+
+    def _breach(self, asked: tuple[Predicate, ...], numbers: Numbers) -> Breach | None:
+        answers = (self._answer(predicate.check, predicate.reads, numbers) for predicate in asked)
         return next((breach for breach in answers if breach is not None), None)
 
     def _answer(self, asked: Callable[[tuple[Value, ...]], Any], reads: tuple[Slot, ...], numbers: Numbers) -> Any:
@@ -210,6 +232,11 @@ class Graph:
         if key not in known:
             known[key] = asked(tuple(self.values[slot][number] for slot, number in zip(reads, key, strict=True)))
         return known[key]
+
+
+def differing(one: Numbers, other: Numbers) -> tuple[Slot, ...]:
+    """The slots in which two states differ."""
+    return tuple(slot for slot, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
 
 
 def asked_in(of: Property, node: Node) -> bool:

@@ -60,7 +60,7 @@ class Run:
 
     def _arrive(self) -> None:
         node = self.nodes[-1]
-        for of, breach in node.breaches.items():
+        for of, breach in self.graph.breaches(node, self.nodes[-2] if self.steps else None).items():
             if of in self.wanted:
                 self.breaches[of] = breach, None
         self.over = bool(self.breaches)

@@ -121,7 +121,7 @@ class _Shrinker:
                     if target not in before:
                         before[target] = node, step
                         following.append(target)
-                        if self.of in target.breaches:
+                        if self.of in self.graph.breaches(target, node):
                             return self.better([*self.best.steps[:place], *_way(before, target)])
             layer = following
         return False

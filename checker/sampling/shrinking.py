@@ -18,9 +18,13 @@ EFFORT = 200_000  # steps of runs that are tried for one counterexample
 AROUND = 4_000  # states that are looked at for ways round, for one counterexample
 
 
-def shrink(graph: Graph, of: int, found: Counterexample) -> Counterexample:
-    """A counterexample to the same property, no longer than the one given.  Of each pass the first run that is shorter is taken."""
-    shrinker = _Shrinker(graph, of, found)
+def shrink(graph: Graph, of: int, found: Counterexample, around: int = AROUND) -> Counterexample:
+    """A counterexample to the same property, no longer than the one given.
+
+    Of each pass the first run that is shorter is taken.  `around` states are looked at for ways round; where a model has no more, the result is the
+    shortest of all.
+    """
+    shrinker = _Shrinker(graph, of, found, around)
     try:
         while shrinker.leave_out() or shrinker.exchange() or shrinker.leave_out_two() or shrinker.go_round():
             pass
@@ -36,9 +40,9 @@ class _Weary(Exception):
 class _Shrinker:
     """The best run so far, and what may still be tried."""
 
-    def __init__(self, graph: Graph, of: int, found: Counterexample) -> None:
+    def __init__(self, graph: Graph, of: int, found: Counterexample, around: int) -> None:
         self.graph, self.of = graph, of
-        self.effort, self.around = EFFORT, AROUND
+        self.effort, self.around = EFFORT, around
         best = self.play(found.initial, found.steps, len(found.steps), settle=False)
         assert best is not None, "what was found is a run that ends in the breach"
         self.best = best

@@ -23,7 +23,6 @@ class Run:
         self.graph, self.wanted, self.initial = graph, wanted, initial
         self.steps: list[int] = []
         self.nodes = [graph.initial(initial)]
-        self.over = False
         self.breaches: dict[int, tuple[Breach, int | None]] = {}  # by property: what fails at the end, and where the loop begins if it is one
         self._since: dict[Node, int] = {}  # with the budget spent, and none but protocol steps since: when each state was reached first
         self._arrive()
@@ -34,8 +33,8 @@ class Run:
         return self.nodes[-1]
 
     def choices(self) -> Choices:
-        """How it can go on; it is over at a breach, or when it can go round for ever from here.  Raises Raised."""
-        return [] if self.over else self.graph.out(self.node)
+        """How it can go on; it is over at a breach.  Raises Raised."""
+        return [] if self.breaches else self.graph.out(self.node)
 
     def take(self, step: int, target: Node) -> None:
         """Go on."""
@@ -63,8 +62,7 @@ class Run:
         for of, breach in self.graph.breaches(node, self.nodes[-2] if self.steps else None).items():
             if of in self.wanted:
                 self.breaches[of] = breach, None
-        self.over = bool(self.breaches)
-        if node.spent and not self.over:
+        if node.spent and not self.breaches:
             loop = self._since.setdefault(node, len(self.steps))
             if loop < len(self.steps) and self._is_fair(loop):
                 self._goes_on(loop)
@@ -75,7 +73,6 @@ class Run:
         return frozenset.intersection(*(self.graph.busy(node) for node in self.nodes[loop:])) <= served
 
     def _goes_on(self, loop: int) -> None:
-        self.over = True
         steps = self.graph.model.steps
         for of, asked in enumerate(self.graph.model.properties):
             if of in self.wanted and asked.scope is Scope.RUN:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from roamcheck.model.build import build
@@ -21,7 +22,7 @@ from .sampling.confirming import why_not
 from .sampling.runs import Enough, Sampled, Sampler
 from .sampling.shrinking import shrink
 from .trace import Trace, assumptions_data, record
-from .verdict import Counterexample, ExitCode, NotApplicable, StepFailed, Unknown, Verdict, Violated
+from .verdict import CannotBegin, Counterexample, ExitCode, NotApplicable, StepFailed, Unknown, Verdict, Violated
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def search(
     observe: Callable[[Sampled], None] | None = None,
     mutant: str | None = None,
 ) -> Searched:
-    """Search runs of the question's model.  An interrupt from the keyboard ends the search, and what was found stands.  Raises MutantError."""
+    """Search runs of the question's model.  At an interrupt from the keyboard, what was found stands.  Raises MutantError, CannotBegin."""
     odd, why = scenario_warnings(question.scenario), question.why_not_applicable()
     if why is not None:
         verdicts: dict[str, Verdict] = {name: NotApplicable(why) for name in question.properties}
@@ -116,7 +117,7 @@ def run(sampler: Sampler, effort: Effort, question: Question) -> bool:
             case "swarm":
                 random_runs.swarm(sampler, effort.seed)
             case _:
-                from .engines import hypothesis_guide  # slow to import
+                hypothesis_guide = imported()
 
                 folder = None if effort.database is None else effort.database / label(question)
                 hypothesis_guide.guided(sampler, effort.seed, effort.targets, folder)
@@ -125,6 +126,15 @@ def run(sampler: Sampler, effort: Effort, question: Question) -> bool:
     except KeyboardInterrupt:
         return True
     return False
+
+
+def imported() -> ModuleType:
+    """The engine that Hypothesis drives.  Raises CannotBegin."""
+    try:
+        from .engines import hypothesis_guide  # slow to import, and optional
+    except ModuleNotFoundError as missing:
+        raise CannotBegin(f"{missing.name} is not installed: pip install 'roamcheck[guides]', or choose --strategy swarm") from None
+    return hypothesis_guide
 
 
 def label(question: Question) -> str:

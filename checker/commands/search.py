@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..files import FileError, load_scenario, writable
 from ..options import BAD_INPUT, json_option, question_options, refuse, to_question
 from ..verdict import ExitCode
 
 STRATEGIES = ("hypothesis", "random", "swarm")
+SOLUTIONS = 200  # of Z3, which takes its time
 LONGEST = 500  # steps of a run: what Hypothesis can hold
 
 
@@ -22,6 +24,8 @@ LONGEST = 500  # steps of a run: what Hypothesis can hold
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO…")
 @question_options
 @click.option("--strategy", type=click.Choice(STRATEGIES), default=STRATEGIES[0], show_default=True, help="Who chooses the steps.")
+@click.option("--guide", type=click.Choice(["z3"]), help="Z3 orders events so that a condition arises; goes with --reach.")
+@click.option("--reach", metavar="CONDITION", help="Find a run on which this comes about; goes with --guide z3.")
 @click.option("--no-targets", is_flag=True, help="Hypothesis follows no measures (staleness, disagreement, hop-count error, queued events).")
 @click.option("--examples", type=click.IntRange(1, 10_000_000), default=2_000, show_default=True, metavar="N", help="How many runs.")
 @click.option("--steps", type=click.IntRange(1, LONGEST), default=200, show_default=True, metavar="N", help="The longest run.")
@@ -33,15 +37,24 @@ LONGEST = 500  # steps of a run: what Hypothesis can hold
 @click.option("--tell", type=click.Choice(["shortest", "all", "none"]), default="shortest", help="Which counterexamples to tell step by step.")
 @click.option("--mutant", metavar="NAME", help="Plant a fault in the algorithms (see `roamcheck list mutants`); no traces come of it.")
 @json_option
-def search(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, tell: str, **options: Any) -> None:
+@click.pass_context
+def search(context: click.Context, /, scenarios: tuple[str, ...], json_to: str | None, traces: str | None, tell: str, **options: Any) -> None:
     """Search runs of each SCENARIO for violations, where exploring all interleavings would take too long; what is found is shrunk and replayed.
+
+    With --guide z3 and --reach, Z3 looks for a run on which a condition comes about, and no property is asked.
 
     Exit code: 1 a property is violated, 2 bad input, 3 nothing was found, 4 what was found does not replay, 130 interrupted.
     """
     from .. import report
     from ..cli import FIRST_OF, can_write
 
-    see_to_options(options)
+    chosen = {name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    see_to_options(options, chosen)
+    if options["reach"] is not None:
+        from .reach import reach_all
+
+        solutions = options["examples"] if "examples" in chosen else SOLUTIONS
+        reach_all(scenarios, options["reach"], json_to, traces, tell, {**options, "examples": solutions})
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.devnull)  # it would leave a folder behind for what it caches
     lines = report.JsonLines(json_to)
     folder = traces if traces is not None else (None if lines.quiet else "roamcheck-traces")
@@ -64,8 +77,13 @@ def search(scenarios: tuple[str, ...], json_to: str | None, traces: str | None, 
     sys.exit(next(code for code in FIRST_OF if code in codes))
 
 
-def see_to_options(options: dict[str, Any]) -> None:
-    """Refuse options that do not go together.  Raises click.UsageError."""
+def see_to_options(options: dict[str, Any], chosen: set[str]) -> None:
+    """Refuse options that do not go together; `chosen` are those that were given.  Raises click.UsageError."""
+    if (options["guide"] is None) != (options["reach"] is None):
+        raise click.UsageError("--guide z3 and --reach CONDITION go together: give both or neither")
+    beside = [option for option in ("strategy", "steps", "compare", "mutant", "no_targets", "database") if option in chosen]
+    if options["guide"] is not None and beside:
+        raise click.UsageError(f"--{beside[0].replace('_', '-')} is no option of --guide z3")
     for option in ("no_targets", "database"):
         if options[option] and options["strategy"] != "hypothesis":
             raise click.UsageError(f"--{option.replace('_', '-')} is an option of --strategy hypothesis")

@@ -332,6 +332,14 @@ def test_the_command_tells_writes_and_replays(tmp_path: Path) -> None:
     assert replayed.returncode == 0, replayed.stderr
 
 
+def test_z3_is_asked_whether_a_condition_can_come_about(tmp_path: Path) -> None:
+    ran = roamcheck(
+        "search", "child-above-parent", "--guide", "z3", "--reach", "a BMIG of b4 is in flight when b3 migrates", "--json", "-", cwd=tmp_path
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["scenario"] == "child-above-parent"
+
+
 @pytest.mark.parametrize("strategy", ["hypothesis", "swarm"])
 def test_as_json_everything_but_seconds_is_the_same_in_every_process(strategy: str, tmp_path: Path) -> None:
     words = ("search", "hunt-there-and-back", "client-migration", "--strategy", strategy, "--examples", "100", "--json", "-")
@@ -371,6 +379,9 @@ def test_exit_codes(words: list[str], code: int, tmp_path: Path) -> None:
         (["hunt-far-move", "--strategy", "luck"], "'luck' is not one of"),
         (["hunt-far-move", "--strategy", "swarm", "--no-targets"], "--no-targets is an option of --strategy hypothesis"),
         (["hunt-far-move", "--strategy", "random", "--database", "d"], "--database is an option of --strategy hypothesis"),
+        (["hunt-far-move", "--guide", "z3"], "--guide z3 and --reach CONDITION go together"),
+        (["hunt-far-move", "--reach", "b3 migrates"], "--guide z3 and --reach CONDITION go together"),
+        (["hunt-far-move", "--guide", "z3", "--reach", "b3 migrates", "--strategy", "swarm"], "--strategy is no option of --guide z3"),
         (["hunt-far-move", "--database", "afile"], "name a folder"),
         (["hunt-far-move", "--traces", "afile"], "name a folder"),
     ],

@@ -13,7 +13,9 @@ from click.core import ParameterSource
 
 from ..files import FileError, load_scenario, writable
 from ..options import BAD_INPUT, json_option, question_options, refuse, to_question
+from ..question import Question
 from ..verdict import ExitCode
+from .generate import FEW, drawn, generation_options
 
 STRATEGIES = ("hypothesis", "random", "swarm")
 SOLUTIONS = 200  # of Z3, which takes its time
@@ -21,7 +23,7 @@ LONGEST = 500  # steps of a run: what Hypothesis can hold
 
 
 @click.command(epilog="Example: roamcheck search hunt-child-above-parent --strategy swarm --seed 7")
-@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO…")
+@click.argument("scenarios", nargs=-1, metavar="SCENARIO…")
 @question_options
 @click.option("--strategy", type=click.Choice(STRATEGIES), default=STRATEGIES[0], show_default=True, help="Who chooses the steps.")
 @click.option("--guide", type=click.Choice(["z3"]), help="Z3 orders events so that a condition arises; goes with --reach.")
@@ -36,12 +38,14 @@ LONGEST = 500  # steps of a run: what Hypothesis can hold
 @click.option("--traces", metavar="DIR", help="Write a trace per violation to DIR (default: roamcheck-traces, nothing with --json -).")
 @click.option("--tell", type=click.Choice(["shortest", "all", "none"]), default="shortest", help="Which counterexamples to tell step by step.")
 @click.option("--mutant", metavar="NAME", help="Plant a fault in the algorithms (see `roamcheck list mutants`); no traces come of it.")
+@generation_options
 @json_option
 @click.pass_context
 def search(context: click.Context, /, scenarios: tuple[str, ...], json_to: str | None, traces: str | None, tell: str, **options: Any) -> None:
     """Search runs of each SCENARIO for violations, where exploring all interleavings would take too long; what is found is shrunk and replayed.
 
-    With --guide z3 and --reach, Z3 looks for a run on which a condition comes about, and no property is asked.
+    With --guide z3 and --reach, Z3 looks for a run on which a condition comes about, and no property is asked.  With --generate, small scenarios
+    are drawn, each is searched by swarms of runs, and the first that breaches a property is made smaller.
 
     Exit code: 1 a property is violated, 2 bad input, 3 nothing was found, 4 what was found does not replay, 130 interrupted.
     """
@@ -49,7 +53,7 @@ def search(context: click.Context, /, scenarios: tuple[str, ...], json_to: str |
     from ..cli import FIRST_OF, can_write
 
     chosen = {name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    see_to_options(options, chosen)
+    see_to_options(scenarios, options, chosen)
     if options["reach"] is not None:
         from .reach import reach_all
 
@@ -65,6 +69,8 @@ def search(context: click.Context, /, scenarios: tuple[str, ...], json_to: str |
             writable(Path(options["database"]))
         if folder is not None and not can_write(folder, asked=traces is not None):
             folder = None
+        if options["generate"] is not None:
+            codes.append(search_drawn(lines, folder, written, tell, options, chosen))
         for name in scenarios:
             codes.append(search_one(name, lines, folder, written, tell, options, apart=bool(codes)))
             if codes[-1] is ExitCode.INTERRUPTED:
@@ -77,11 +83,13 @@ def search(context: click.Context, /, scenarios: tuple[str, ...], json_to: str |
     sys.exit(next(code for code in FIRST_OF if code in codes))
 
 
-def see_to_options(options: dict[str, Any], chosen: set[str]) -> None:
+def see_to_options(scenarios: tuple[str, ...], options: dict[str, Any], chosen: set[str]) -> None:
     """Refuse options that do not go together; `chosen` are those that were given.  Raises click.UsageError."""
+    if bool(scenarios) == (options["generate"] is not None):
+        raise click.UsageError("give SCENARIOs, or --generate N to have some drawn; not both")
     if (options["guide"] is None) != (options["reach"] is None):
         raise click.UsageError("--guide z3 and --reach CONDITION go together: give both or neither")
-    beside = [option for option in ("strategy", "steps", "compare", "mutant", "no_targets", "database") if option in chosen]
+    beside = [option for option in ("strategy", "steps", "compare", "mutant", "no_targets", "database", "generate") if option in chosen]
     if options["guide"] is not None and beside:
         raise click.UsageError(f"--{beside[0].replace('_', '-')} is no option of --guide z3")
     for option in ("no_targets", "database"):
@@ -91,11 +99,34 @@ def see_to_options(options: dict[str, Any], chosen: set[str]) -> None:
 
 def search_one(name: str, lines: Any, folder: str | None, written: set[Path], tell: str, options: dict[str, Any], apart: bool) -> ExitCode:
     """One scenario; a bad one is told and the rest go on.  `written` are the traces of those before it."""
+    try:
+        asked = to_question(load_scenario(name), options)
+    except BAD_INPUT as error:
+        lines.add({"scenario": None, "file": name, "error": str(error)})
+        return refuse(error)
+    return search_question(name, asked, lines, folder, written, tell, options, apart)
+
+
+def search_drawn(lines: Any, folder: str | None, written: set[Path], tell: str, options: dict[str, Any], chosen: set[str]) -> ExitCode:
+    """A scenario of which --generate has found that it breaches a property."""
+    try:
+        asked = drawn(to_effort(options), options, chosen, lines, folder)
+    except BAD_INPUT as error:
+        return refuse(error)
+    if isinstance(asked, ExitCode):
+        return asked
+    again = {**options, "strategy": "swarm", "examples": options["examples"] if "examples" in chosen else FEW}  # what has found it
+    return search_question(asked.scenario.name, asked, lines, folder, written, tell, again, apart=False)
+
+
+def search_question(
+    name: str, asked: Question, lines: Any, folder: str | None, written: set[Path], tell: str, options: dict[str, Any], apart: bool
+) -> ExitCode:
+    """Search, tell, write."""
     from .. import report, searching
     from ..check import compiled, write_traces
 
     try:
-        asked = to_question(load_scenario(name), options)
         if options["compare"] and not compiled():
             report.warn("note: the loops of the breadth-first search are compiled first; this happens once and takes some seconds")
         with report.ticker(asked.scenario.name) as tick:
@@ -154,8 +185,9 @@ def show(given: Any) -> None:
     report.verdicts(given.answer)
     if given.answer.model is None:
         return
+    runs = "1 run" if given.examples == 1 else f"{given.examples:,} runs"
     report.say(
-        f"{given.examples:,} runs {given.effort.says()}: {given.steps:,} steps, the longest run {given.reached}, {given.states:,} states seen; "
+        f"{runs} {given.effort.says()}: {given.steps:,} steps, the longest run {given.reached}, {given.states:,} states seen; "
         f"{given.seconds:.2f} s"
     )
     if given.hits:

@@ -8,7 +8,7 @@ times the cost per step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -91,6 +91,30 @@ def runs(sampler: Sampler) -> st.SearchStrategy[Run]:
         return shorter
 
     return run()
+
+
+def smallest(make: Callable[[Callable[[int], int]], Some], fails: Callable[[Some], bool], examples: int, number: int) -> Some | None:
+    """Make things of choices below n until one fails, then smaller choices as long as it does; the last that failed, or None."""
+    failed: list[Some] = []
+
+    @st.composite
+    def things(draw: st.DrawFn) -> Some:
+        return make(lambda n: one_of(draw, range(n)))
+
+    @settings(
+        max_examples=examples, database=None, deadline=None, phases=(Phase.generate, Phase.shrink), verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck), report_multiple_bugs=False, print_blob=False,
+    )  # fmt: skip
+    @seed(number)
+    @given(things())
+    def none_fails(thing: Some) -> None:
+        if fails(thing):
+            failed[:] = [thing]
+            raise Breached
+
+    with suppress(Breached):
+        none_fails()
+    return failed[0] if failed else None
 
 
 def weighed(draw: st.DrawFn, weights: Sequence[int]) -> int:

@@ -180,7 +180,7 @@ class Sampler:
             return Violated(self.found[asked.name].counterexample)
         if self.failed is not None:
             return Unknown(str(self.failed))
-        bound = f"{self.done:,} runs of at most {self.reached} steps, {about}"
+        bound = f"{self.done:,} {'run' if self.done == 1 else 'runs'} of at most {self.reached} steps, {about}"
         if asked.scope is Scope.RUN:
             return Unknown(f"not violated in {bound}; liveness is never claimed from single runs")
         return HoldsWithin(bound)

@@ -200,7 +200,10 @@ def test_scenarios_list_show_and_validate(tmp_path):
     assert json.loads(roamcheck("scenarios", "show", "figure-1b", "--json", "-").stdout)["name"] == "figure-1b"
 
 
-@pytest.mark.parametrize("command", [[], ["check"], ["search"], ["replay"], ["list"], ["scenarios"], ["scenarios", "show"], ["scenarios", "validate"]])
+COMMANDS = [[], ["check"], ["search"], ["replay"], ["list"], ["scenarios"], ["scenarios", "show"], ["scenarios", "validate"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_every_command_has_an_example(command):
     ran = roamcheck(*command, "--help")
     assert ran.returncode == 0

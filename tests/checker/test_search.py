@@ -16,8 +16,9 @@ import pytest
 
 from roamcheck.checker.engines import hypothesis_guide, random_runs, reference
 from roamcheck.checker.files import load_scenario
+from roamcheck.checker.generating import Bounds, generate
 from roamcheck.checker.mutants import MUTANTS
-from roamcheck.checker.question import question
+from roamcheck.checker.question import Question, question
 from roamcheck.checker.sampling.confirming import why_not
 from roamcheck.checker.sampling.lookup import Graph
 from roamcheck.checker.sampling.runs import Enough, Run, Sampler
@@ -42,6 +43,7 @@ from roamcheck.model.interface import (
     Word,
 )
 from roamcheck.model.measures import measures
+from roamcheck.model.scenario import Scenario
 from support.toys import Rm, Tm, TwoPhase, arrived, counter, crane, digraph, lossy_channel, never, ping_pong
 
 ENDLESS = Property("no endless run", Scope.RUN, ())
@@ -315,6 +317,24 @@ def test_without_hypothesis_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     assert search(question(load_scenario("hunt-far-move")), Effort("swarm", compare=0)).hits
 
 
+@pytest.mark.parametrize("strategy", ["hypothesis", "random"])
+def test_scenarios_are_drawn_until_one_fails_and_made_smaller(strategy: str) -> None:
+    def ask(scenario: Scenario) -> Question:
+        return question(scenario, protocol="mft-pubsub")
+
+    bounds, effort = Bounds(scenarios=60, brokers=5, budget=2), Effort(strategy, examples=40, seed=2)
+    found = generate(ask, "mft-pubsub", bounds, effort)
+    assert found == generate(ask, "mft-pubsub", bounds, effort)
+    assert found.scenario is not None
+    given = search(question(found.scenario, properties=(str(found.property),)), Effort("swarm", compare=0))
+    assert isinstance(given.answer.verdicts[str(found.property)], Violated)
+    if strategy == "hypothesis":
+        assert len(found.scenario.brokers) <= 3
+    quiet = generate(lambda scenario: question(scenario, protocol="simple-routing"), "simple-routing", Bounds(scenarios=5), effort)
+    assert (quiet.scenario, quiet.property) == (None, None)
+    assert 0 < quiet.drawn <= 5
+
+
 # ---- the command ----
 
 
@@ -363,6 +383,8 @@ def test_as_json_everything_but_seconds_is_the_same_in_every_process(strategy: s
         (["hunt-far-move", "--property", "hop-count-exact", "--examples", "50"], 1),
         (["broker-migration", "--protocol", "phoenix"], 0),  # not applicable
         (["hunt-far-move", "nosuch", "--examples", "5"], 2),
+        (["--generate", "40", "--examples", "30"], 1),
+        (["--generate", "3", "--examples", "5", "--protocol", "simple-routing"], 3),
     ],
 )
 def test_exit_codes(words: list[str], code: int, tmp_path: Path) -> None:
@@ -374,11 +396,13 @@ def test_exit_codes(words: list[str], code: int, tmp_path: Path) -> None:
     [
         (["nosuch"], "no such file and no bundled scenario"),
         (["hunt-far-move", "--property", "nosuch"], "no property is called 'nosuch'"),
-        (["hunt-far-move", "--mutant", "nosuch"], "no mutant is called 'nosuch'"),
+        (["hunt-far-move", "--mutant", "nosuch", "--compare", "0"], "no mutant is called 'nosuch'"),
         (["hunt-far-move", "--examples", "0"], "not in the range"),
         (["hunt-far-move", "--strategy", "luck"], "'luck' is not one of"),
         (["hunt-far-move", "--strategy", "swarm", "--no-targets"], "--no-targets is an option of --strategy hypothesis"),
         (["hunt-far-move", "--strategy", "random", "--database", "d"], "--database is an option of --strategy hypothesis"),
+        (["hunt-far-move", "--generate", "3"], "give SCENARIOs, or --generate N"),
+        ([], "give SCENARIOs, or --generate N"),
         (["hunt-far-move", "--guide", "z3"], "--guide z3 and --reach CONDITION go together"),
         (["hunt-far-move", "--reach", "b3 migrates"], "--guide z3 and --reach CONDITION go together"),
         (["hunt-far-move", "--guide", "z3", "--reach", "b3 migrates", "--strategy", "swarm"], "--strategy is no option of --guide z3"),

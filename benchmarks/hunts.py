@@ -130,6 +130,10 @@ def main() -> int:
         if name in HUNTS:
             caught, of = map(int, row["found_within_2000"].split(" of "))
             missed += caught < 0.9 * of or max(row["shrunk_beyond_shortest"]) > 2
+    if given.keep and given.names and RESULTS.exists():  # what was measured of the others stays
+        before = json.loads(RESULTS.read_text(encoding="utf-8"))
+        if before["seeds"] == given.seeds:
+            found = {name: found.get(name, row) for name, row in before["scenarios"].items()} | found
     hunts = [name for name in found if name in HUNTS]
     overall = interval({n: found[n]["examples"]["targets"] for n in hunts}, {n: found[n]["examples"]["no-targets"] for n in hunts}) if hunts else None
     print("ratio over the hunts, without targets over with, and its 95 % interval:", overall)

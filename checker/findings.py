@@ -5,41 +5,24 @@ A claim about a verdict (`holds`, `violated`) is judged here; `pytest_plugin.py`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from importlib import import_module
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from roamcheck.model.interface import Disabled, Effect, FootprintError, Kind, Model, Predicate, Property, State, Step, Value, Word
-from roamcheck.spec.breach import Breach
 from roamcheck.spec.properties import PROPERTIES
 
-from . import narrate, retelling
+from . import narrate
 from .check import REDUCTIONS, STEP_FAILED, Limits, answer
-from .engines import reference, tabled
 from .question import Question
 from .replay import replay
-from .trace import dumps, record
-from .verdict import CannotBegin, Counterexample, Exploration, Holds, HoldsWithin, NotApplicable, StepFailed, Unknown, Verdict, Violated
+from .sampled import SearchFailed, sample_question
+from .trace import dumps
+from .verdict import Counterexample, Exploration, Holds, HoldsWithin, NotApplicable, Unknown, Verdict, Violated
 
 ENGINES = ("tabled", "reference", "search")
-HASHABLE = "use tuples, frozensets and frozen dataclasses"
 
 
 class ClaimError(ValueError):
     """A claim that makes no sense, or cannot be looked into; one line."""
-
-
-class NotPure(Exception):
-    """A reaction gave two answers to the same arguments."""
-
-
-class PredicateRaised(Exception):
-    """A property of one's own raised: a defect of the property."""
-
-    def __init__(self, model: Model, of: Property, predicate: Predicate, values: tuple[Value, ...], cause: Exception) -> None:
-        asked = ", ".join(f"{model.layout.slots[slot].name} = {value}" for slot, value in zip(predicate.reads, values, strict=True))
-        super().__init__(f"the property {of.name} raised when it was asked of {asked}\n{retelling.raised(cause)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +79,7 @@ def holds(found: Findings, name: str) -> str | None:
     match found.verdict(name):
         case Holds():
             return None
-        case HoldsWithin() if found.search.engine == "search":
+        case HoldsWithin() | Unknown() if found.search.engine == "search" and found.failed is None:
             return None
         case Violated():
             return f"{name} is violated, and was expected to hold\n{found.asked}\n{counterexample(found, name)}"
@@ -125,8 +108,7 @@ def counterexample(found: Findings, name: str) -> str:
     """What it is, and step by step."""
     of = found.counterexample(name)
     assert of is not None
-    shortest = name not in found.longer and found.search.engine != "search"
-    return f"{'a shortest' if shortest else 'a'} counterexample, {of.length} step{'' if of.length == 1 else 's'}:\n{found.story(name)}"
+    return f"{'a' if name in found.longer else 'a shortest'} counterexample, {of.length} step{'' if of.length == 1 else 's'}:\n{found.story(name)}"
 
 
 def undecided(found: Findings, name: str, verdict: Verdict, expected: str) -> str:
@@ -156,31 +138,25 @@ def of_question(question: Question, search: Search, reduced: bool = True) -> Fin
     if why is not None:
         raise ClaimError(f"{question.scenario.name} is no scenario for {question.protocol}: {why}")
     if search.engine == "search":
-        model = question.model()
-        explored = sampled(model, search)
-        verdicts: dict[str, Verdict] = {}
-        for name in question.properties:
-            reason = question.not_applicable(name)
-            verdicts[name] = NotApplicable(reason) if reason is not None else explored.verdicts[name]
-        traces = {
-            name: record(question, model, verdict.counterexample, property=name, engine="search", seed=search.seed)
-            for name, verdict in verdicts.items()
-            if isinstance(verdict, Violated)
-        }
+        try:
+            given, looked, raised = sample_question(question, search.examples, search.seed)
+        except SearchFailed as error:
+            raise ClaimError(f"{question.scenario.name}: {error}") from None
+        longer = frozenset(given.traces)
     else:
         limits = Limits(max_states=search.max_states, debug=search.debug, reductions=REDUCTIONS if reduced else frozenset())
         given = answer(question, engine=search.engine, limits=limits)
-        assert given.exploration is not None
-        explored, verdicts, traces = given.exploration, dict(given.verdicts), dict(given.traces)
-    if explored.interrupted:
-        raise KeyboardInterrupt
-    failed = None
-    if explored.failed is not None:
-        failed = f"{explored.failed}\nthe way there:\n{narrate.text(replay(traces[STEP_FAILED]))}" if STEP_FAILED in traces else str(explored.failed)
+        explored = given.exploration
+        assert explored is not None
+        if explored.interrupted:
+            raise KeyboardInterrupt
+        looked, raised, longer = extent(explored), explored.failed, explored.longer
+    traces = given.traces
+    failed = None if raised is None else f"{raised}\nthe way there:\n{narrate.text(replay(traces[STEP_FAILED]))}"
     return Findings(
-        asked, verdicts, decisive, search, extent(explored),
+        asked, given.verdicts, decisive, search, looked,
         tell=lambda name: narrate.text(replay(traces[name])), trace=lambda name: dumps(traces[name]), suffix=".jsonl", failed=failed,
-        longer=explored.longer, again=lambda: of_question(question, search, reduced=False),
+        longer=longer, again=None if search.engine == "search" else lambda: of_question(question, search, reduced=False),
     )  # fmt: skip
 
 
@@ -188,170 +164,3 @@ def extent(found: Exploration) -> str:
     """How much was explored."""
     counts = found.counts
     return f"{'all' if found.complete else 'the first'} {counts.states:,} states, {counts.transitions:,} transitions, depth {counts.depth}"
-
-
-def sampled(model: Model, search: Search) -> Exploration:
-    """Look with Hypothesis.  Raises ClaimError where that cannot be."""
-    try:
-        guide = import_module("roamcheck.checker.engines.hypothesis_guide")
-    except ImportError as error:
-        missing = "pip install 'roamcheck[guides]'" if error.name == "hypothesis" else "it is no part of this version"
-        raise ClaimError(f"the engine search cannot be had: {missing}; use tabled or reference") from None
-    chosen = {"examples": search.examples, "seed": search.seed}
-    explored: Exploration = guide.explore(model, **{name: value for name, value in chosen.items() if value is not None})
-    return explored
-
-
-# ---- a model of one's own ------------------------------------------------------------------------------------------------------
-
-
-def of_model(model: Model, search: Search) -> Findings:
-    """Explore a model against the narrow waist; every reaction is asked twice.  Raises ClaimError, and KeyboardInterrupt as it comes."""
-    wrong = next(misfits(model), None)
-    if wrong is not None:
-        raise ClaimError(f"{model.name} is no model: {wrong}")
-    watched = watch(model)
-    try:
-        explored = explore(watched, search)
-    except (PredicateRaised, CannotBegin) as error:
-        raise ClaimError(f"{model.name}: {error}") from None
-    except ClaimError:
-        raise
-    except Exception as error:  # of what nobody guards: `idle`, `spent`; or two looks at the model that do not fit together
-        explored = second_look(watched, search, error)
-    if explored.interrupted:
-        raise KeyboardInterrupt
-    decisive = tuple(of.name for of in model.properties if of.decisive)
-
-    def tell(name: str) -> str:
-        verdict = explored.verdicts[name]
-        assert isinstance(verdict, Violated)
-        run = verdict.counterexample
-        return retelling.story(model, run, name, run.breach, run.loop)
-
-    failed = None if explored.failed is None else told_failure(model, explored.failed)
-    return Findings(model.name, explored.verdicts, decisive, search, extent(explored), tell, lambda name: tell(name) + "\n", ".txt", failed)
-
-
-def explore(model: Model, search: Search) -> Exploration:
-    """By the engine that is asked for."""
-    match search.engine:
-        case "tabled":
-            return tabled.explore(model, max_states=search.max_states, debug=search.debug)
-        case "reference":
-            return reference.explore(model, max_states=search.max_states)
-    return sampled(model, search)
-
-
-def second_look(model: Model, search: Search, error: Exception) -> Exploration:
-    """The engine broke over the model: if debug mode finds a step that cheats, that is why.  Raises ClaimError where it finds none."""
-    if search.engine == "tabled" and not search.debug:
-        try:
-            explored = explore(model, replace(search, debug=True))
-        except Exception:  # the first error is the one to tell
-            pass
-        else:
-            if explored.failed is not None:
-                return explored
-    raise ClaimError(f"{model.name} raised while it was explored\n{retelling.raised(error)}") from error
-
-
-def told_failure(model: Model, failed: StepFailed) -> str:
-    """Which step failed, how, and the way there."""
-    run = Counterexample(failed.initial, failed.steps, None, Breach(""))
-    match failed.cause:
-        case NotPure():
-            what = f"{failed.step} is not pure: {failed.cause}"
-        case FootprintError():
-            what = f"a step does not do what it declares: {failed.cause}"
-        case cause:
-            what = f"{failed.step} raised {retelling.raised(cause)}"
-    return f"{what}\nthe way there, {len(failed.steps)} step{'' if len(failed.steps) == 1 else 's'}:\n{retelling.story(model, run)}".rstrip("\n:")
-
-
-def watch(model: Model) -> Model:
-    """The model, whose reactions are asked twice, and whose properties say what they were asked when they raise."""
-
-    def property(of: Property) -> Property:
-        return replace(of, predicates=tuple(replace(predicate, check=asked(of, predicate)) for predicate in of.predicates))
-
-    def asked(of: Property, predicate: Predicate) -> Callable[[tuple[Value, ...]], Breach | None]:
-        def check(values: tuple[Value, ...]) -> Breach | None:
-            try:
-                return predicate.check(values)
-            except Exception as cause:
-                raise PredicateRaised(model, of, predicate, values, cause) from cause
-
-        return check
-
-    steps = tuple(replace(step, react=twice(step)) for step in model.steps)
-    return replace(model, steps=steps, properties=tuple(map(property, model.properties)))
-
-
-def twice(step: Step) -> Callable[[Word | None, tuple[Value, ...]], Any]:
-    """React, and react again.  Raises NotPure when the answers differ, FootprintError for what is no answer."""
-
-    def react(head: Word | None, values: tuple[Value, ...]) -> Any:
-        once, again = step.react(head, values), step.react(head, values)
-        if not isinstance(once, Effect | Disabled):
-            raise FootprintError(f"{step} answers {once!r}, which is neither an Effect nor a Disabled")
-        if once != again:
-            given = f"({head}, {values})" if head is not None else str(values)
-            raise NotPure(f"asked twice with {given}, it answers {answered(once)} and then {answered(again)}")
-        try:
-            hash(once)
-        except TypeError as error:
-            raise FootprintError(f"{step} answers {answered(once)}: {error}; {HASHABLE}") from None
-        return once
-
-    return react
-
-
-def answered(reaction: Any) -> str:
-    """An answer in short."""
-    if isinstance(reaction, Effect):
-        return str(reaction.values) + (f" and appends {reaction.appended}" if reaction.appended else "")
-    return str(reaction)
-
-
-def misfits(model: Model) -> Iterator[str]:
-    """What no engine could make sense of, a line each."""
-    slots, names = len(model.layout.slots), [of.name for of in model.properties]
-    if not model.initial_states:
-        yield "it has no initial state"
-    for state in model.initial_states:
-        yield from misfits_of_state(model, state)
-    for step in model.steps:
-        if not isinstance(step, Step):
-            yield f"{step!r} stands among its steps and is no Step"
-        elif not isinstance(step.kind, Kind):
-            yield f"{step} is of kind {step.kind!r}, which is no Kind"
-        elif step.select is None:
-            yield from misfits_of_footprint(model, step)
-    for of in model.properties:
-        read = [slot for predicate in of.predicates for slot in predicate.reads]
-        yield from (f"the property {of.name} reads slot {slot}, and there are slots 0 to {slots - 1}" for slot in read if not 0 <= slot < slots)
-    yield from (f"two of its properties are called {name}" for name in dict.fromkeys(names) if names.count(name) > 1)
-
-
-def misfits_of_footprint(model: Model, step: Step) -> Iterator[str]:
-    """Likewise, of a step whose footprint is always the same."""
-    takes, slots = step.fixed.takes, model.layout.slots
-    for slot in (*(() if takes is None else (takes,)), *step.fixed.reads, *step.fixed.appends):
-        if not 0 <= slot < len(slots):
-            yield f"{step} touches slot {slot}, and there are slots 0 to {len(slots) - 1}"
-    if takes is not None and not all(isinstance(state[takes], tuple) for state in model.initial_states):
-        yield f"{step} takes the first word of {slots[takes].name}, which does not start as a tuple"
-
-
-def misfits_of_state(model: Model, state: State) -> Iterator[str]:
-    """Likewise, of an initial state."""
-    slots = model.layout.slots
-    if not isinstance(state, tuple) or len(state) != len(slots):
-        yield f"an initial state is a tuple of {len(slots)} values, one for each slot ({', '.join(spec.name for spec in slots)}), not {state!r}"
-        return
-    for spec, value in zip(slots, state, strict=True):
-        try:
-            hash(value)
-        except TypeError:
-            yield f"{spec.name} starts as {value!r}, which cannot be hashed; {HASHABLE}"

@@ -24,9 +24,10 @@ from .check import trace_paths
 from .files import load_scenario, write_text
 from .findings import ClaimError, Findings, Search
 from .options import BAD_INPUT
-from .pytest_plugin import TRACE
+from .own_models import of_model
+from .pytest_plugin import SAMPLED, TRACE
 from .question import Question, question
-from .verdict import Counterexample, Verdict
+from .verdict import Counterexample, HoldsWithin, Unknown, Verdict
 
 T = TypeVar("T")
 STATES_OF_ONES_OWN = 1_000_000
@@ -86,6 +87,8 @@ class Claim:
         for name in names:
             told = self._ask(partial(judge, name))
             path = self._ask(partial(self._write, name)) if self.counterexample(name) is not None else None
+            if told is None and isinstance(self.verdicts[name], HoldsWithin | Unknown):
+                self._item.user_properties.append((SAMPLED, name))
             if told is not None:
                 wrong.append(f"{told}\ntrace: {path}" if path is not None else told)
                 if self.findings.failed is not None and path is None:
@@ -158,7 +161,7 @@ class Asker:
             fail(f"roamcheck.model takes a roamcheck.model.interface.Model, not {type(model).__name__}", claimed_at(self._item))
         config = self._item.config
         bound = max_states or config.option.roamcheck_max_states or STATES_OF_ONES_OWN
-        return Claim(self._item, lambda: findings.of_model(model, to_search(config, engine, bound, debug)))
+        return Claim(self._item, lambda: of_model(model, to_search(config, engine, bound, debug)))
 
 
 def find(item: pytest.Item, given: Mapping[str, Any]) -> Findings:

@@ -17,7 +17,6 @@ pytest imports this module in every run where roamcheck is installed, so it impo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from .pytest_claims import Asker, Claim, ScenarioFile
 
 TRACE = "roamcheck-trace"  # the name under which a report says where a trace was written
+SAMPLED = "roamcheck-sampled"  # and which property is not known to hold, but was not seen violated
 HEAD = 1 << 16  # characters of a file that are looked at to see whether it is a scenario
 FORMAT = re.compile(r"""^\s*["']?format["']?\s*=\s*["']roamcheck-scenario/""", re.MULTILINE)
 EXPECT = re.compile(r"^\s*(\[\[?\s*expect\s*[\].]|expect\s*[.=])", re.MULTILINE)
@@ -103,19 +103,13 @@ def roamcheck_answer(request: pytest.FixtureRequest) -> Claim:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Where the traces are."""
-    folder = terminalreporter.config.option.roamcheck_traces
-    if folder is None:
-        return
-    paths = sorted(set(traces(terminalreporter)))
-    terminalreporter.section("roamcheck traces")
-    terminalreporter.write_line("\n".join(paths) if paths else f"no counterexample was met; nothing was written to {folder}")
-
-
-def traces(terminalreporter: Any) -> Iterator[str]:
-    """The paths that the reports name."""
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            for name, value in getattr(report, "user_properties", ()):
-                if name == TRACE:
-                    yield value
+    """Where the traces are, and what no engine has proved."""
+    told = [pair for reports in terminalreporter.stats.values() for report in reports for pair in getattr(report, "user_properties", ())]
+    folder, sampled = terminalreporter.config.option.roamcheck_traces, sum(name == SAMPLED for name, _ in told)
+    if sampled:
+        claims = f"{sampled} claim{'' if sampled == 1 else 's'} that a property holds"
+        terminalreporter.write_line(f"roamcheck: {claims}: no violation was found by the engine search, which proves nothing")
+    if folder is not None:
+        paths = sorted({value for name, value in told if name == TRACE})
+        terminalreporter.section("roamcheck traces")
+        terminalreporter.write_line("\n".join(paths) if paths else f"no counterexample was met; nothing was written to {folder}")

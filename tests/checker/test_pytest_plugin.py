@@ -11,7 +11,8 @@ import pytest
 
 import roamcheck.checker.pytest_claims
 from roamcheck.checker.files import bundled, load_scenario
-from roamcheck.checker.findings import ClaimError, Search, holds, of_model, of_question, violated
+from roamcheck.checker.findings import ClaimError, Search, holds, of_question, violated
+from roamcheck.checker.own_models import of_model
 from roamcheck.checker.question import question
 from roamcheck.checker.trace import loads
 from roamcheck.model.interface import Effect, Footprint, Property, Scope

@@ -104,7 +104,8 @@ def roamcheck_answer(request: pytest.FixtureRequest) -> Claim:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Where the traces are, and what no engine has proved."""
-    told = [pair for reports in terminalreporter.stats.values() for report in reports for pair in getattr(report, "user_properties", ())]
+    reports = (report for some in terminalreporter.stats.values() for report in some if getattr(report, "when", None) == "call")
+    told = [pair for report in reports for pair in report.user_properties]
     folder, sampled = terminalreporter.config.option.roamcheck_traces, sum(name == SAMPLED for name, _ in told)
     if sampled:
         claims = f"{sampled} claim{'' if sampled == 1 else 's'} that a property holds"

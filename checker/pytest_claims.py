@@ -20,7 +20,7 @@ from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
 
 from . import findings
-from .check import trace_paths
+from .check import compiled, trace_paths
 from .files import load_scenario, write_text
 from .findings import ClaimError, Findings, Search
 from .options import BAD_INPUT
@@ -33,6 +33,7 @@ T = TypeVar("T")
 STATES_OF_ONES_OWN = 1_000_000
 KEPT = 64  # answers that a process keeps: the tests of one file ask the same
 ANSWERS = pytest.StashKey[dict[tuple[Question, Search], Findings]]()
+FOREWARNED = pytest.StashKey[bool]()
 WRITTEN = pytest.StashKey[dict[Path, str]]()  # what the test has written, and where
 ASKING = ("scenario", "protocol", "readings", "reading", "assumptions", "losses", "properties", "engine", "max_states", "debug")
 EXPECTING = ("holds", "violated", "within")
@@ -50,6 +51,7 @@ class Claim:
     def findings(self) -> Findings:
         """Explored when first asked for; bad input fails the test."""
         if self._found is None:
+            forewarn(self._item.config)
             self._found = self._ask(self._find)
         return self._found
 
@@ -120,6 +122,15 @@ class Claim:
         write_text(path, text)
         self._item.user_properties.append((TRACE, str(path)))
         return path
+
+
+def forewarn(config: pytest.Config) -> None:
+    """The first search on a machine compiles its loops, for half a minute in which nothing seems to happen."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and not compiled() and not config.stash.get(FOREWARNED, False):
+        config.stash[FOREWARNED] = True
+        terminal.ensure_newline()
+        terminal.write_line("roamcheck: the loops of the search are compiled first; this happens once and takes some seconds")
 
 
 def fail(text: str, where: str | None = None) -> NoReturn:

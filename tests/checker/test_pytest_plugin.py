@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 import roamcheck.checker.pytest_claims
+from roamcheck.checker.check import Answer
 from roamcheck.checker.files import bundled, load_scenario
 from roamcheck.checker.findings import ClaimError, Search, holds, of_question, violated
 from roamcheck.checker.own_models import of_model
 from roamcheck.checker.question import question
 from roamcheck.checker.trace import loads
+from roamcheck.checker.verdict import HoldsWithin, Unknown
 from roamcheck.model.interface import Effect, Footprint, Property, Scope
 from support.toys import always_idle, arrived, counter, lossy_channel, never, ping_pong
 
@@ -350,3 +352,14 @@ def test_the_engine_search_is_used_or_said_to_be_missing(pytester):
     there = (Path(sys.modules["roamcheck.checker"].__file__).parent / "engines" / "hypothesis_guide.py").exists()
     assert result.ret == (0 if there else 1), said(result)
     assert there or "the engine search cannot be had" in said(result)
+
+
+def test_what_the_engine_search_has_not_refuted_is_said_to_be_unproved(pytester, monkeypatch):
+    verdicts = {"delivered": HoldsWithin("9 runs"), "eventual-delivery": Unknown("not violated in 9 runs")}
+    asked = question(load_scenario("child-above-parent"), properties=tuple(verdicts))
+    given = Answer(asked, "hypothesis", None, None, verdicts, {}, frozenset())
+    monkeypatch.setattr("roamcheck.checker.findings.sample_question", lambda *_: (given, "9 runs", None))
+    pytester.makepyfile(f"def test_it(roamcheck):\n    roamcheck('child-above-parent', engine='search', properties={(*verdicts,)}).holds()\n")
+    result = pytester.runpytest_inprocess(*QUIET)
+    result.assert_outcomes(passed=1)
+    assert "roamcheck: 2 claims that a property holds: no violation was found by the engine search, which proves nothing" in said(result)

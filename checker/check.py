@@ -180,10 +180,10 @@ def write_traces(given: Answer, folder: Path, written: set[Path]) -> Answer:
     return replace(given, paths=paths)
 
 
-def trace_paths(folder: Path, stem: str) -> Iterator[Path]:
+def trace_paths(folder: Path, stem: str, suffix: str = ".jsonl") -> Iterator[Path]:
     """STEM.jsonl, then STEM.2.jsonl, …: two files may hold scenarios of one name."""
-    yield folder / f"{stem}.jsonl"
-    yield from (folder / f"{stem}.{number}.jsonl" for number in count(2))
+    yield folder / f"{stem}{suffix}"
+    yield from (folder / f"{stem}.{number}{suffix}" for number in count(2))
 
 
 def readings_label(question: Question) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from roamcheck.spec.filters import NAME, Attributes, Filter, FilterError, filter_table, parse_attributes, parse_filter, printable, show
 from roamcheck.spec.messages import KINDS
 
+from .expectations import Expectation, check_expectations, expectations_data, read_expectations
 from .scenario_check import Path, Problem, Table, check, choices, dotted, list_at, listed, pair_at, text_at
 from .scenario_check import warnings as warnings
 
@@ -46,7 +47,7 @@ _MAX_BYTES: Final = 1 << 20
 _MAX_DOTS: Final = 1000  # on one line: tomllib's time grows with the square of a dotted key
 _KEYS: Final = {  # of the file and of its sections
     "": ("format", "name", "title", "source", "protocol", "network", "filters", "subscribers", "publishers", "events", "start", "moves", "free",
-         "assume", "readings"),
+         "assume", "readings", "expect"),
     "network": ("brokers", "leaders", "links"),
     "subscribers": ("at", "filters"),
     "publishers": ("at",),
@@ -157,6 +158,7 @@ class Scenario:
     free: Free = Free()
     assume: Assumptions = Assumptions()
     readings: tuple[tuple[str, str], ...] = ()
+    expect: tuple[Expectation, ...] = ()  # for those who test; no verdict depends on it
 
 
 # -- reading -------------------------------------------------------------------------------------------
@@ -194,6 +196,7 @@ def _checked(data: object, where: str, text: str, protocols: Collection[str] | N
     try:
         scenario = _read(data)
         check(scenario, protocols, readings)
+        check_expectations(scenario.expect, scenario.protocol, protocols)
     except Problem as problem:
         raise _error(problem, where, data, text) from None
     return scenario
@@ -231,6 +234,7 @@ def _read(data: object) -> Scenario:
         free=Free(**{field.name: free.count(_dashed(field.name)) for field in fields(Free)}),
         assume=_read_assumptions(assume),
         readings=tuple((name, text_at(("readings", name), value)) for name, value in top.entries("readings")),
+        expect=read_expectations(top.get("expect")) if "expect" in top.data else (),
     )
 
 
@@ -292,7 +296,7 @@ def _dashed(name: str) -> str:
 
 _DEPTH: Final = {  # how many keys a header has
     **dict.fromkeys(("network", "filters", "start", "free", "assume", "readings"), 1),
-    **dict.fromkeys(("subscribers", "publishers", "events", "moves"), 2),
+    **dict.fromkeys(("subscribers", "publishers", "events", "moves", "expect"), 2),
 }
 _PART: Final = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 
@@ -359,6 +363,7 @@ def as_data(scenario: Scenario) -> dict[str, JSON]:
         "free": {_dashed(field.name): budget for field in fields(Free) if (budget := getattr(s.free, field.name))},
         "assume": assumed | ({"lossy": [*assume.lossy]} if assume.lossy else {}),
         "readings": dict(s.readings),
+        "expect": expectations_data(s.expect),
     }
     return {key: value for key, value in data.items() if value not in ("", {}, [])}
 

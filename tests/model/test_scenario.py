@@ -229,7 +229,7 @@ REFUSED: list[tuple[str, str, str]] = [  # of the example: this, replaced by tha
     ('"per-entry"', "a." * 1001, "65: more than 1000 dots on one line; break the line"),
     ('"per-entry"', "#" * (1 << 20), f"{len(EXAMPLE) - 11 + (1 << 20)} bytes are too many; a scenario has at most 1048576"),
     ("name =", "nome =", "2: nome = \"two-brokers-move\": unknown key; did you mean name? keys are format, name, title, source, protocol, network,"
-     " filters, subscribers, publishers, events, start, moves, free, assume, readings"),
+     " filters, subscribers, publishers, events, start, moves, free, assume, readings, expect"),
     ('name = "two-brokers-move"\n', "", f"name is missing; {NAMES}"),
     # types
     ('"two-brokers-move"', "7", '2: name = 7: not a string; a string is in quotes, such as "b1"'),

@@ -61,7 +61,7 @@ def reach_one(name: str, text: str, lines: Any, folder: str | None, tell: str, o
     lines.add(reaching.as_record(found, path))
     if not lines.quiet:
         where = "" if path is None else f"  {path}"
-        report.say(f"{asked.scenario.name}: {text}: {found.answer} ({found.how}; {found.solutions:,} orders, {found.replayed:,} of them runs){where}")
+        report.say(f"{asked.scenario.name}: {text}: {found.answer} ({found.how}; orders tried: {found.solutions:,}, runs among them: {found.replayed:,}){where}")
         if found.trace is not None and tell != "none":
             report.say(narrate.text(replay(found.trace)))
     return found.exit_code

@@ -153,7 +153,7 @@ def to_limits(options: dict[str, Any]) -> dict[str, Any]:
 def see_to_options(scenarios: tuple[str, ...], options: dict[str, Any]) -> None:
     """Refuse options that do not go together.  Raises click.UsageError."""
     if not scenarios and not options["enumerating"]:
-        raise click.UsageError("name a scenario, or give --enumerate and bounds")
+        raise click.UsageError("name a SCENARIO, or give --enumerate and bounds")
     if scenarios and options["enumerating"]:
         raise click.UsageError("--enumerate makes the scenarios: name none, or leave it out")
     for option in ("checkpoint", "max_memory", "debug", "counts", "first") if options["enumerating"] else ():

@@ -1,0 +1,48 @@
+"""Lists that grow at their ends, for Python, and arrays of the same, for the compiled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+ENOUGH = 1024
+
+
+class Column:
+    """A list that grows at its end, and an array of the same for the kernels."""
+
+    def __init__(self, dtype: Any, width: int | None = None) -> None:
+        self.items: list[Any] = []  # numbers, or tuples of them
+        self._array = np.zeros(ENOUGH if width is None else (ENOUGH, width), dtype)
+        self._done = 0  # so many are in the array
+
+    def append(self, value: Any) -> int:
+        """Its index."""
+        self.items.append(value)
+        return len(self.items) - 1
+
+    def extend(self, values: Sequence[Any]) -> tuple[int, int]:
+        """The range of their indices."""
+        start = len(self.items)
+        self.items.extend(values)
+        return start, len(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.items[index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self.items[index] = value
+        if index < self._done:
+            self._array[index] = value
+
+    @property
+    def array(self) -> Any:
+        """With some room at its end."""
+        if self._done < len(self.items):
+            while len(self.items) > len(self._array):
+                self._array = np.concatenate([self._array, np.zeros_like(self._array)])
+            self._array[self._done : len(self.items)] = np.array(self.items[self._done :], self._array.dtype)
+            self._done = len(self.items)
+        return self._array

@@ -61,7 +61,8 @@ def reach_one(name: str, text: str, lines: Any, folder: str | None, tell: str, o
     lines.add(reaching.as_record(found, path))
     if not lines.quiet:
         where = "" if path is None else f"  {path}"
-        report.say(f"{asked.scenario.name}: {text}: {found.answer} ({found.how}; orders tried: {found.solutions:,}, runs among them: {found.replayed:,}){where}")
+        tried = f"orders tried: {found.solutions:,}, runs among them: {found.replayed:,}"
+        report.say(f"{asked.scenario.name}: {text}: {found.answer} ({found.how}; {tried}){where}")
         if found.trace is not None and tell != "none":
             report.say(narrate.text(replay(found.trace)))
     return found.exit_code

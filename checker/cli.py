@@ -402,3 +402,13 @@ def scenarios_validate(files: tuple[str, ...], json_to: str | None) -> None:
     except FileError as error:
         code = refuse(error)
     sys.exit(code)
+
+
+def add_commands() -> None:
+    """The commands that have a module of their own."""
+    from .commands.prove import prove
+
+    commands.add_command(prove)
+
+
+add_commands()

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, product
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from roamcheck.checker.question import Question, question
+from roamcheck.model.build import build
 from roamcheck.model.initial import initial_broker
 from roamcheck.model.interface import Disabled, Model, Slot, State, Step, fire
 from roamcheck.model.overlay import Overlay
@@ -99,6 +100,18 @@ def universe_question(protocol: Protocol, readings: Readings, assumptions: Mappi
     return question(from_data(data, "universe"), protocol=protocol.name, reading=readings.as_dict(), assumptions=assumptions)
 
 
+class Asked:
+    """Readings that remember which of them were asked for: a proof depends on no others."""
+
+    def __init__(self, readings: Readings) -> None:
+        self._readings = readings
+        self.names: set[str] = set()
+
+    def __getattr__(self, name: str) -> object:
+        self.names.add(name)
+        return getattr(self._readings, name)
+
+
 @dataclass(frozen=True)
 class Local:
     """One transition of the model, seen from one broker: `focus` is in every state, other brokers are bare."""
@@ -129,10 +142,13 @@ class Universe:
     bounded: bool = False
     model: Model = field(init=False)
     world: World = field(init=False)
+    asked: Asked = field(init=False)
 
     def __post_init__(self) -> None:
         asked = universe_question(self.protocol, self.readings, self.assumptions)
-        self.world, self.model = asked.world(self.algorithms), asked.model(self.algorithms)
+        world, self.asked = asked.world(self.algorithms), Asked(asked.readings)
+        self.world = replace(world, rules=replace(world.rules, readings=cast(Readings, self.asked)))
+        self.model = build(self.world, ())
 
     # -- which transitions -----------------------------------------------------------------------------
 
@@ -293,8 +309,8 @@ class Universe:
         return (*pubs, Rep(E1, S1), Rep(E2, S1))
 
     def _under_way(self) -> tuple[tuple[Message, ...], ...]:
-        both = tuple((Pub(E2, sent_for), Rep(E1, S1)) for sent_for in self._named())
-        return ((), *((m,) for m in self._returnable()), *both)
+        some, *_, last = (*self._named(), *self._named()[:2])
+        return ((), (Pub(E1, some),), (Pub(E2, last), Rep(E1, S1)))
 
     def message(self, way: Way, oracle: Oracle) -> Message:
         """Any message that the protocol sends this way."""

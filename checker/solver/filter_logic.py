@@ -1,9 +1,9 @@
 """The algebra of filters, decided exactly by Z3: satisfiable, covers, overlaps, equivalent (the language of `roamcheck.spec.filters`).
 
-Only the order of an attribute's value among the constants matters, so a value is a rank: 2k is the k-th constant, 2k + 1 anything between it and the
-next.  Under order "values" a gap is left out that no value lies in (no string lies between "a" and "a\\0", no number between 2^60 and 2^60 + 1); under
-order "dense" there is always something between, which is what `roamcheck.spec.filters.satisfiable` assumes.  An answer under "values" comes with an
-event that shows it, which the filters themselves have judged.
+Only the order of an attribute's value among the constants matters, so a value is a rank: 2k is the k-th constant, 2k + 1 anything between it and
+the next.  Under order "values" a gap is left out that no value lies in (no string lies between "a" and "a\\0", no number between 2^60 and 2^60 + 1);
+under order "dense" there is always something between, which is what `roamcheck.spec.filters.satisfiable` assumes.  An event that is given under
+"values" has been judged by the filters themselves.
 """
 
 from __future__ import annotations
@@ -103,12 +103,12 @@ class _Attribute:
             return None
         kind, rank = (model.eval(x, model_completion=True).as_long() for x in (self.kind, self.rank))
         if kind == 0:
-            return z3.is_true(model.eval(self.truth, model_completion=True))
+            return bool(z3.is_true(model.eval(self.truth, model_completion=True)))
         if rank % 2:
-            return self.between(kind, rank)
+            return self.between(int(kind), int(rank))
         if kind == 2:
-            return self.strings[rank // 2]
-        number = self.numbers[rank // 2]
+            return self.strings[int(rank) // 2]
+        number = self.numbers[int(rank) // 2]
         return int(number) if number.denominator == 1 and abs(number) < 2**63 else float(number)
 
     def equals(self, kind: str, constant: Value) -> Any:
@@ -225,7 +225,7 @@ class Relation:
 
 
 def relations(filters: Mapping[str, Filter]) -> Iterator[Relation]:
-    """Which cannot match, and of each pair of the others the closest relation that holds; the event is one that both match, or that g ⊂ f leaves out."""
+    """Which cannot match, and of each pair of the others the closest relation that holds, with an event that both match, or that one alone does."""
     alive = []
     for name, f in filters.items():
         if satisfiable(f):

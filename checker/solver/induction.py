@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from roamcheck.model.interface import Disabled, Effect, Model, Slot, State, Step, fire
-from roamcheck.model.questions import predicates, universe_of
+from roamcheck.model.questions import predicates
 from roamcheck.model.world import Way, World
 from roamcheck.spec import properties as p
 from roamcheck.spec.breach import Breach
-from roamcheck.spec.messages import Bmig, Bquery, Bsub, Filters, Message, Mig, Pub, Rep, Sub, SubscriberId, Uns, describe, kind
+from roamcheck.spec.messages import Bmig, Bquery, Bsub, Filters, Message, Mig, Pub, Rep, Sub, SubscriberId, Uns, kind
 from roamcheck.spec.state import Broker, Subscriber
 
 from .symbolic import Infeasible, Oracle, Undecided, concrete, paths
-from .universe import SUBSCRIBERS, Frame, Local, Universe
+from .universe import Frame, Local, Places, Universe
 
 WELL_FORMED, ONE_NEXT_HOP, BOUND, MONOTONE = "well-formed", "one-next-hop", "timestamp-bound", "timestamps-never-go-back"
 LOCAL = (WELL_FORMED, ONE_NEXT_HOP, BOUND, MONOTONE)
@@ -50,7 +50,7 @@ Finding = tuple[str, Breach]  # the property that fails, or whose strengthening 
 class Change:
     """What a reaction did: values by slot before and after, and the words that it appended."""
 
-    world: World
+    places: Places
     step: Step
     before: Mapping[Slot, Any]
     after: Mapping[Slot, Any]
@@ -88,10 +88,7 @@ class Induction:
 
 def judged(change: Change, wanted: Sequence[str]) -> Iterator[Finding]:
     """Everything wanted that fails after the change, given that it held before.  The same code judges unknown and plain integers."""
-    w = change.world
-    universe = universe_of(w)
-    slots = {slot: way for way, slot in w.channel.items()}
-    back = {slot: way for way, slot in w.returned.items()}
+    w, universe, slots, back = change.places.world, change.places.existing, change.places.ways, change.places.returned
     for b, slot in w.broker.items():
         if slot in change.after:
             yield from judged_broker(change, change.before[slot], change.after[slot], universe, wanted, volatile(change.step, b))
@@ -101,9 +98,8 @@ def judged(change: Change, wanted: Sequence[str]) -> Iterator[Finding]:
     clocks = {s: change.after.get(slot, change.before[slot]).sent for s, slot in w.subscriber.items()}
     for slot, words in change.appended:
         for m in words if slot in slots or slot in back else ():
-            if WELL_FORMED in wanted:
-                if found := p.well_formed_channel((m,), universe, w.rules) or misplaced(m, slots.get(slot), w):
-                    yield WELL_FORMED, found
+            if WELL_FORMED in wanted and (found := p.well_formed_channel((m,), universe, w.rules) or misplaced(m, slots.get(slot), w)):
+                yield WELL_FORMED, found
             if BOUND in wanted and (found := beyond(m, clocks)):
                 yield BOUND, found
 
@@ -117,7 +113,7 @@ def judged_broker(change: Change, i: Broker, j: Broker, universe: p.Universe, wa
     """A broker before and after; a field that is the very one of before keeps what was assumed of it."""
     same = {name: () for name in ("routing", "timestamps", "queues") if getattr(j, name) is getattr(i, name)}
     changed = replace(j, **cast(Any, same))
-    w = change.world
+    w = change.places.world
     if WELL_FORMED in wanted and (found := p.well_formed_broker(changed, universe, w.rules)):
         yield WELL_FORMED, found
     if ONE_NEXT_HOP in wanted and "routing" not in same and p.one_next_hop(i) is None and (found := p.one_next_hop(j)):
@@ -157,7 +153,8 @@ def misplaced(m: Message, way: Way | None, w: World) -> Breach | None:
         fits = type(m) in w.protocol.handlers
     if fits:
         return None
-    return Breach("messages go where they belong", (("from", way[0] if way else "the link"), ("to", way[1] if way else "the sender"), ("message", kind(m))))
+    u, v = way if way is not None else ("a link", "the sender")
+    return Breach("messages go where they belong", (("from", u), ("to", v), ("message", kind(m))))
 
 
 def beyond(m: Message, clocks: Mapping[SubscriberId, Any]) -> Breach | None:
@@ -227,12 +224,12 @@ def reaction(
         return frame, [(name, Breach(RAISED, (("raised", type(error).__name__),))) for name in wanted]
     if isinstance(effect, Disabled):
         return None
-    return frame, list(judged(changed(universe.world, local.step, frame.reads, frame.values, effect), wanted))
+    return frame, list(judged(changed(universe.places, local.step, frame.reads, frame.values, effect), wanted))
 
 
-def changed(w: World, step: Step, reads: Sequence[Slot], values: Mapping[Slot, Any], effect: Effect) -> Change:
+def changed(places: Places, step: Step, reads: Sequence[Slot], values: Mapping[Slot, Any], effect: Effect) -> Change:
     """An effect, slot by slot."""
-    return Change(w, step, values, dict(zip(reads, effect.values, strict=True)), effect.appended)
+    return Change(places, step, values, dict(zip(reads, effect.values, strict=True)), effect.appended)
 
 
 def label(step: Step, head: Any, w: World) -> str:
@@ -263,7 +260,7 @@ def confirmed(universe: Universe, frame: Frame, oracle: Oracle, failed: str, bre
     effect = step.react(head, tuple(before[slot] for slot in frame.reads))
     if isinstance(after, Disabled) or isinstance(effect, Disabled):
         raise Undecided(f"{step}: a counterexample to induction cannot be fired")
-    change = changed(universe.world, step, frame.reads, dict(enumerate(before)), effect)
+    change = changed(universe.places, step, frame.reads, dict(enumerate(before)), effect)
     again = next((found for prop, found in judged(change, wanted) if (prop, found.conjunct) == (failed, breach.conjunct)), None)
     if again is None:
         raise Undecided(f"{step}: a counterexample to induction does not fail when it is fired: {breach}")
@@ -277,5 +274,3 @@ def touched(frame: Frame) -> tuple[Slot, ...]:
     """The slots that a step takes or reads."""
     return tuple(dict.fromkeys((*([frame.takes] if frame.takes is not None else []), *frame.reads)))
 
-
-__all__ = ["ASSUMED", "LOCAL", "SUBSCRIBERS", "Counterexample", "Induction", "describe", "induct"]

@@ -54,7 +54,8 @@ def reach(
     """The first bundled scenario with a breach, those without losses before those with.  Raises Undecided when the time is up."""
     scenarios = states = 0
     for scenario in in_order():
-        asked = question(scenario, protocol=protocol, readings="printed", reading=readings.as_dict(), properties=(name,) if name in PROPERTIES else ())
+        properties = (name,) if name in PROPERTIES else ()
+        asked = question(scenario, protocol=protocol, readings="printed", reading=readings.as_dict(), properties=properties)
         if asked.why_not_applicable():
             continue
         if deadline is not None and time.monotonic() > deadline:
@@ -123,12 +124,11 @@ def successors(model: Model, state: State) -> Iterator[tuple[Step, State]]:
 
 def set_back(before: object, after: object) -> Breach | None:
     """Some T_i(s).t is lower than before."""
-    assert isinstance(before, Broker) and isinstance(after, Broker)
+    assert isinstance(before, Broker)
+    assert isinstance(after, Broker)
     for s, stamp in before.timestamps:
         if after.stamp(s).t < stamp.t:
             what = (("broker", str(before.me)), ("subscriber", str(s)), ("T_i(s).t", f"{stamp.t} → {after.stamp(s).t}"))
             return Breach("T_i(s).t never goes back", what)
     return None
 
-
-__all__ = ["NotReached", "Reached", "reach"]

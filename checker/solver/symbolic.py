@@ -96,7 +96,7 @@ class Integer:
         return 0  # equality decides
 
     def __bool__(self) -> bool:
-        return not self == 0
+        return bool(self != 0)
 
     def __str__(self) -> str:
         parts = [name if factor == 1 else f"{factor}·{name}" for name, factor in self.terms]

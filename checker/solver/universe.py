@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations, product
 from types import ModuleType
 from typing import Any, cast
@@ -18,6 +18,7 @@ from roamcheck.model.build import build
 from roamcheck.model.initial import initial_broker
 from roamcheck.model.interface import Disabled, Model, Slot, State, Step, fire
 from roamcheck.model.overlay import Overlay
+from roamcheck.model.questions import universe_of
 from roamcheck.model.scenario import from_data
 from roamcheck.model.world import Budget, Way, World
 from roamcheck.spec.messages import (
@@ -33,6 +34,7 @@ from roamcheck.spec.messages import (
     FilterId,
     Filters,
     Fmig,
+    Interface,
     Message,
     Mig,
     Pub,
@@ -43,13 +45,14 @@ from roamcheck.spec.messages import (
     Timestamp,
     Uns,
 )
+from roamcheck.spec.properties import Universe as Existing
 from roamcheck.spec.protocols import PROTOCOLS, Protocol
 from roamcheck.spec.readings import Readings
 from roamcheck.spec.state import Broker, Subscriber
 
-from .symbolic import Integer, Lazy, Oracle
+from .symbolic import Lazy, Oracle
 
-B1, B2, B3 = BROKERS = (BrokerId("b1"), BrokerId("b2"), BrokerId("b3"))
+B1, B2, B3 = BROKERS = BrokerId("b1"), BrokerId("b2"), BrokerId("b3")
 S1, S2 = SUBSCRIBERS = (SubscriberId("s1"), SubscriberId("s2"))
 F1, F2 = FILTERS = (FilterId("f1"), FilterId("f2"))
 E1, E2 = EVENTS = (EventId("e1"), EventId("e2"))  # f1 matches both, f2 the second
@@ -57,7 +60,8 @@ E1, E2 = EVENTS = (EventId("e1"), EventId("e2"))  # f1 matches both, f2 the seco
 VARIANTS: tuple[Mapping[str, str], ...] = ({}, {"bounce": "later"}, {"client-links": "instant"})  # assumptions, beside in-flight and radio
 SAYS = (
     "3 brokers, the one looked at with 2 possible neighbours; steps up to renaming brokers and subscribers",
-    "s1 in every state: no entry or any next hop for each of f1 and f2, attached or not, known or not (for timestamp-bound: f1 alone); beside it s2, attached, with one entry or none",
+    "s1 in every state: no entry or any next hop for each of f1 and f2 (for timestamp-bound: f1 alone), attached or not, known or not",
+    "beside it s2, attached, with one entry or none",
     "queues: empty, or (e1, e2) for s1 and (e1) for s2; of the links that fall one has messages under way, at most a PUB and a REP",
     "BMIG names s1 in either list, in both or in none, and beside it s2 in either or in none (in none, under the assumptions that are not printed)",
     "timestamps, hop counts and the subscribers' clocks: any integers",
@@ -68,7 +72,8 @@ _LISTED = (("C", ""), ("O", ""), ("CO", ""), ("", ""), ("C", "C"), ("C", "O"), (
 _OVERLAY = ("link-down", "migrate", "merge", "crash", "turn")
 
 
-def subsets(items: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
+@cache
+def subsets(items: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
     """Every subset, in order, the small ones first."""
     return tuple(chosen for size in range(len(items) + 1) for chosen in combinations(items, size))
 
@@ -120,6 +125,16 @@ class Local:
     focus: BrokerId | None
 
 
+@dataclass(frozen=True)
+class Places:
+    """A world, all that exists in it, the way of each channel's slot, and the slots of what may come back."""
+
+    world: World
+    existing: Existing
+    ways: Mapping[Slot, Way]
+    returned: frozenset[Slot]
+
+
 @dataclass
 class Frame:
     """What a step meets: symbolic values by slot, and the head of the channel that it takes."""
@@ -143,6 +158,7 @@ class Universe:
     model: Model = field(init=False)
     world: World = field(init=False)
     asked: Asked = field(init=False)
+    _tables: dict[tuple[BrokerId, ...], tuple[tuple[Entry, ...], ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         asked = universe_question(self.protocol, self.readings, self.assumptions)
@@ -197,7 +213,7 @@ class Universe:
         return tuple(found)
 
     def overlays_for(self, step: Step) -> tuple[Overlay, ...]:
-        """One of each kind that the step tells apart: by its footprint, and by the parent and the turn of the broker that migrates in it.
+        """One of each kind that the step tells apart: by its footprint, and by the parent, the turn and the links of the broker that migrates in it.
 
         All else that a step reads of the overlay goes into the overlay alone.
         """
@@ -208,7 +224,9 @@ class Universe:
         for overlay in self.overlays:
             footprint = step.select(overlay) if step.select is not None else step.fixed
             if not isinstance(footprint, Disabled):
-                told = (overlay.parent(B1), overlay.next_turns().get(B1) if step.action == "turn" else None) if migrates else ()
+                told: tuple[Any, ...] = (overlay.parent(B1),) if migrates else ()
+                if step.action == "turn":
+                    told = (*told, overlay.next_turns()[B1], overlay.neighbours(B1))
                 kinds.setdefault((footprint, told), overlay)
         return tuple(kinds.values())
 
@@ -238,14 +256,14 @@ class Universe:
         for b, slot in w.broker.items():
             sender = way[0] if way is not None and step.action == "deliver" and way[1] == b else None
             values[slot] = self.broker(b, oracle, sender) if b == local.focus else self._bare(b)
-        if step.action == "crash" and local.focus == B1:  # its links are those that the step reads
+        if step.action in ("crash", "turn") and local.focus == B1:  # they go by the links that are up
             values[w.broker[B1]] = replace(values[w.broker[B1]], neighbours=values[w.overlay].neighbours(B1))
         falling = [slot for (u, v), slot in w.channel.items() if slot in footprint.reads and u == local.focus and v not in (S2, B3)]
         values.update((slot, ()) for slot in w.channel.values() if slot in footprint.reads)
         if falling:
-            values[oracle.pick(falling)] = Lazy(oracle, self._under_way())
+            values[oracle.pick(falling)] = Lazy(oracle, self._under_way)
         if way is not None:
-            frame.head = oracle.pick(self._returnable()) if step.action == "return" else self.message(way, oracle)
+            frame.head = oracle.pick(self._returnable) if step.action == "return" else self.message(way, oracle)
         return frame
 
     def _budget(self) -> Budget:
@@ -289,12 +307,18 @@ class Universe:
             Lazy(oracle, self.tables(others)), Lazy(oracle, known), Lazy(oracle, queues),  # type: ignore[arg-type]
         )  # fmt: skip
 
-    def tables(self, others: Sequence[BrokerId]) -> tuple[tuple[Entry, ...], ...]:
+    def tables(self, others: tuple[BrokerId, ...]) -> tuple[tuple[Entry, ...], ...]:
         """Every well-formed routing table of the universe."""
+        if others not in self._tables:
+            self._tables[others] = self._all_tables(others)
+        return self._tables[others]
+
+    def _all_tables(self, others: tuple[BrokerId, ...]) -> tuple[tuple[Entry, ...], ...]:
+        hops: tuple[Interface, ...] = (*others, S1)
         if not self.protocol.names_subscribers:
-            return subsets([Entry(f, z, NOBODY) for f in FILTERS for z in (*others, S1)])
+            return subsets(tuple(Entry(f, z, NOBODY) for f in FILTERS for z in hops))
         filters = FILTERS[:1] if self.bounded else FILTERS
-        first = [[None, *(Entry(f, z, S1) for z in (*others, S1))] for f in filters]
+        first = [[None, *(Entry(f, z, S1) for z in hops)] for f in filters]
         second = [None, Entry(F1, others[0], S2), Entry(F1, S2, S2)]
         return tuple(tuple(sorted(entry for entry in chosen if entry is not None)) for chosen in product(*first, second))
 
@@ -302,12 +326,14 @@ class Universe:
 
     def _named(self) -> tuple[tuple[SubscriberId, ...], ...]:
         """For whom a PUB may say that it is sent."""
-        return ((S1,), (S1, S2), ()) if self.readings.return_to == "original" else ((),)
+        return ((S1,), (S1, S2), ()) if self.world.rules.readings.return_to == "original" else ((),)
 
+    @cached_property
     def _returnable(self) -> tuple[Message, ...]:
         pubs = (Pub(e, sent_for) for e in EVENTS for sent_for in self._named())
         return (*pubs, Rep(E1, S1), Rep(E2, S1))
 
+    @cached_property
     def _under_way(self) -> tuple[tuple[Message, ...], ...]:
         some, *_, last = (*self._named(), *self._named()[:2])
         return ((), (Pub(E1, some),), (Pub(E2, last), Rep(E1, S1)))
@@ -318,7 +344,8 @@ class Universe:
         if u in self.world.publisher:
             return Pub(oracle.pick(EVENTS))
         if v in SUBSCRIBERS:
-            return oracle.pick((Pub(E1), Rep(E1, S1), *map(Filters, subsets(FILTERS))))
+            arriving: tuple[Message, ...] = (Pub(E1), Rep(E1, S1), *map(Filters, subsets(FILTERS)))
+            return oracle.pick(arriving)
         kinds = [kind for kind in self.protocol.handlers if u in BROKERS or kind in (Sub, Uns, Mig)]
         return self._of(oracle.pick(kinds), oracle)
 
@@ -336,7 +363,7 @@ class Universe:
             case "BmigModular":
                 message = BmigModular(Lazy(oracle, ((S1,), (S1, S2), (S2,), ())), oracle.pick(BROKERS))  # type: ignore[arg-type]
             case "Btab":
-                message = Btab(Lazy(oracle, self._foreign_tables()))  # type: ignore[arg-type]
+                message = Btab(Lazy(oracle, self._foreign_tables))  # type: ignore[arg-type]
             case "Fmig":
                 message = Fmig()
             case "Bmig":
@@ -348,6 +375,7 @@ class Universe:
                 message = Bsub(S1, Lazy(oracle, subsets(FILTERS)), Timestamp(t, h), self._hops("h", oracle, 0))  # type: ignore[arg-type]
         return message
 
+    @cached_property
     def _foreign_tables(self) -> tuple[tuple[Entry, ...], ...]:
         first = [[(), (Entry(f, B1, S1),), (Entry(f, B1, S1), Entry(f, S1, S1))] for f in FILTERS]
         second = [(), (Entry(F1, B3, S2),)]
@@ -377,6 +405,12 @@ class Universe:
             oracle.at_most(least, h)
         return h
 
+    @cached_property
+    def places(self) -> Places:
+        """Where everything of this universe lives."""
+        w = self.world
+        return Places(w, universe_of(w), {slot: way for way, slot in w.channel.items()}, frozenset(w.returned.values()))
+
     # -- concrete again --------------------------------------------------------------------------------
 
     def state(self, values: Mapping[Slot, Any]) -> State:
@@ -393,5 +427,3 @@ def universes(
         if known.queues or "bounce" not in assumptions:
             yield Universe(known, readings, assumptions, algorithms, bounded)
 
-
-__all__ = ["Frame", "Integer", "Local", "Universe", "universes"]

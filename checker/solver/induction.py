@@ -184,11 +184,11 @@ def carried(m: Message) -> Iterator[tuple[SubscriberId, Any, Any, int]]:
 # ---- the induction -----------------------------------------------------------------------------------
 
 
-def induct(universe: Universe, wanted: Sequence[str], deadline: float | None, observe: Callable[[int], None] = lambda paths: None) -> Induction:
-    """Every path of every reaction.  Raises Undecided."""
-    found = Induction()
+def induct(universe: Universe, wanted: Sequence[str], oracle: Oracle | None = None, observe: Callable[[int], None] = lambda paths: None) -> Induction:
+    """Every path of every reaction.  An oracle that has served before remembers what it was told.  Raises Undecided."""
+    found, oracle = Induction(), oracle or Oracle()
+    before = oracle.queries
     for local in universe.locals:
-        oracle = Oracle(deadline)
         overlays = universe.overlays_for(local.step)
 
         def run(oracle: Oracle, local: Local = local, overlays: Sequence[Any] = overlays) -> tuple[Frame, list[Finding]] | None:
@@ -205,7 +205,7 @@ def induct(universe: Universe, wanted: Sequence[str], deadline: float | None, ob
                     found.counterexamples[failed, name, breach.conjunct] = confirmed(universe, frame, oracle, failed, breach, name, wanted)
             if sum(found.paths.values()) % 500 == 0:
                 observe(sum(found.paths.values()))
-        found.queries += oracle.queries
+    found.queries = oracle.queries - before
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from roamcheck.checker.changes import changes, in_full
@@ -18,7 +19,7 @@ from roamcheck.spec.readings import NAMED_SETS, Readings
 
 from .induction import BOUND, EXCEPTED, LOCAL, MONOTONE, ONE_NEXT_HOP, STRENGTHENING, WELL_FORMED, Counterexample, Induction, induct
 from .reaching import NotReached, Reached, reach
-from .symbolic import Undecided
+from .symbolic import Oracle, Undecided
 from .universe import Universe, universes
 
 PROVED, REACHED, UNREACHED, UNKNOWN, NOT_APPLICABLE = "proved", "violated", "not-inductive", "unknown", "not-applicable"
@@ -104,17 +105,17 @@ class Prover:
             if all(getattr(readings, name) == value for name, value in kept.readings.items()):
                 return kept.found, kept.protocol.name if kept.protocol != known else ""
         found, names = [], set[str]()
-        algorithms = apply(self.mutant) if self.mutant is not None else None
+        algorithms, oracle = apply(self.mutant) if self.mutant is not None else None, Oracle(self.deadline)
         for universe in universes(known.name, readings, algorithms, bounded=wanted == (BOUND,)):
-            found.append(induct(universe, wanted, self.deadline, lambda n, u=universe: self.observe(progress(known.name, wanted, u, n))))  # type: ignore[misc]
+            found.append(induct(universe, wanted, oracle, partial(self._tell, universe, wanted)))
             names |= universe.asked.names
         self._kept.setdefault(runs, []).append(_Kept(known, {name: getattr(readings, name) for name in sorted(names)}, found))
         return found, ""
 
-
-def progress(protocol: str, wanted: Sequence[str], universe: Universe, paths: int) -> str:
-    """How far an induction has come."""
-    return f"{protocol}: {', '.join(wanted)}{' '.join(f'; {k} = {v}' for k, v in universe.assumptions.items())}: {paths:,} paths"
+    def _tell(self, universe: Universe, wanted: Sequence[str], paths: int) -> None:
+        """How far an induction has come."""
+        assumptions = "".join(f", {name} = {value}" for name, value in universe.assumptions.items())
+        self.observe(f"{universe.protocol.name}: {', '.join(wanted)}{assumptions}: {paths:,} paths")
 
 
 def inapplicable(name: str, protocol: Protocol) -> str | None:

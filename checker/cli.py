@@ -412,3 +412,11 @@ def register() -> None:
 
 
 register()
+def add_commands() -> None:
+    """The commands that have a module of their own."""
+    from .commands.prove import prove
+
+    commands.add_command(prove)
+
+
+add_commands()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -279,3 +280,22 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         shown.add_row(*(escape(cell) for cell in row))
     out().print(shown)
+
+
+@contextmanager
+def status() -> Iterator[Callable[[str], None]]:
+    """One line that says what is being done, once that has taken two seconds; on a terminal only, on standard error."""
+    console, started = Console(stderr=True), time.monotonic()
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("") as shown:
+        shown.stop()
+
+        def observe(text: str) -> None:
+            seconds = time.monotonic() - started
+            if seconds >= 2:
+                shown.start()
+                shown.update(f"{escape(text)}, {seconds:,.0f} s")
+
+        yield observe

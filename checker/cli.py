@@ -404,19 +404,13 @@ def scenarios_validate(files: tuple[str, ...], json_to: str | None) -> None:
     sys.exit(code)
 
 
-def register() -> None:
-    """The commands that have a module of their own."""
-    from .commands.search import search
-
-    commands.add_command(search)
-
-
-register()
 def add_commands() -> None:
     """The commands that have a module of their own."""
     from .commands.prove import prove
+    from .commands.search import search
 
     commands.add_command(prove)
+    commands.add_command(search)
 
 
 add_commands()

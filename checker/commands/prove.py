@@ -35,7 +35,7 @@ def prove(protocols: tuple[str, ...], json_to: str | None, scenario: str | None,
     from roamcheck.checker import report
 
     try:
-        import z3  # noqa: F401  (looked for, not used)
+        from roamcheck.checker.solver import symbolic as symbolic
     except ImportError:
         report.warn("error: prove needs Z3; install it: pip install 'roamcheck[guides]'")
         sys.exit(ExitCode.USAGE)

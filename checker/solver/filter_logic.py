@@ -170,6 +170,7 @@ def event(matching: tuple[Filter, ...], missing: tuple[Filter, ...] = (), order:
         return z3.And([attributes[c.attribute].meets(c) for c in f.constraints])
 
     solver = z3.Solver()
+    solver.set("ctrl_c", False)  # Z3 would take an interrupt for itself
     solver.add(*(rule for a in attributes.values() for rule in a.rules()), *map(says, matching), *(z3.Not(says(f)) for f in missing))
     answer = solver.check()
     if answer == z3.unknown:

@@ -163,6 +163,7 @@ class Oracle:
         self._at = 0
         self._start = self._path = _Path(())
         self._solver = z3.Solver()
+        self._solver.set("ctrl_c", False)  # Z3 would take an interrupt for itself
         self._unknowns: dict[str, Any] = {}
 
     # -- what a run asks -------------------------------------------------------------------------------

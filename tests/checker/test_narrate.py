@@ -33,7 +33,7 @@ def test_figure_3_is_told_with_its_payloads_and_printed_lines():
 
 
 def test_the_journal_version_is_told_by_its_own_line_numbers():
-    told = narrate.text(replayed("mft-pubsub-2023.no-routing-loop"))
+    told = narrate.text(replayed("mft-pubsub-2023.one-next-hop"))
     assert "WN23 Alg." in told
     assert "TR19" not in told
 

@@ -25,7 +25,6 @@ from .guards import GuardCoverage, never
 from .mutants import apply
 from .question import Question
 from .tabled.checkpoint import MANIFEST, Checkpoint
-from .tabled.loading import compiled as compiled
 from .trace import Trace, assumptions_data, dumps, record
 from .verdict import Counterexample, ExitCode, Exploration, Holds, HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 

@@ -194,8 +194,8 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
         limits = asking.Limits(**to_limits(options))
         if limits.resume and limits.checkpoint is not None and not asking.to_resume(limits.checkpoint):
             report.warn(f"note: {limits.checkpoint} holds no checkpoint yet: the search begins anew")
-        if options["engine"] == "tabled" and not asking.compiled():
-            report.warn("note: the loops of the search are compiled first; this happens once and takes some seconds")
+        if options["engine"] == "tabled":
+            report.warn_of_compiling()
         with report.progress(asked.scenario.name) as observe:
             given = asking.answer(
                 asked, engine=options["engine"], limits=limits, named=frozenset(options["properties"]), observe=observe, counts=options["counts"],

@@ -39,9 +39,9 @@ EVENTS = (
     "B migrates [to C]; B merges [with C]; B crashes; S leaves; S arrives [at B]; the link B-C falls; a link falls; E is published; a KIND reaches B"
 )
 FORMS = (
-    f"a KIND [of B] [for S] is in flight [from B to C|on the link that falls] when EVENT, where EVENT is one of: {EVENTS}",
-    "a KIND is in flight on the link that falls",
     "KIND and KIND for S with the same t reach one broker",
+    "a KIND is in flight on the link that falls",
+    f"a KIND [of B] [for S] is in flight [from B to C|on the link that falls] when EVENT, where EVENT is one of: {EVENTS}",
 )
 FALLS = ("link-down", "migrate", "merge", "crash")
 

@@ -200,18 +200,14 @@ def to_scenario(c: Candidate, name: str = "enumerated", title: str = "") -> Scen
 def _unit(number: int, action: Action, brokers: list[str]) -> tuple[Move, ...]:
     kind, x, y = action
     name = f"move-{number + 1}"
-    match kind:
-        case 0:  # CLIENT_MOVE
-            leaves = f"{name}-leaves"
-            return Move(leaves, "detach", subscriber=f"s{x + 1}"), Move(name, "attach", (leaves,), subscriber=f"s{x + 1}", to=brokers[y])
-        case 1:  # LINK_DOWN
-            return (Move(name, "link-down", link=(brokers[x], brokers[y])),)
-        case 2:  # MIGRATE
-            return (Move(name, "migrate", broker=brokers[x], to=brokers[y]),)
-        case 3:  # MERGE
-            return (Move(name, "merge", broker=brokers[x], to=brokers[y]),)
-        case _:
-            return (Move(name, "crash", broker=brokers[x], state="durable" if kind == DURABLE else "volatile"),)
+    if kind == CLIENT_MOVE:
+        leaves = f"{name}-leaves"
+        return Move(leaves, "detach", subscriber=f"s{x + 1}"), Move(name, "attach", (leaves,), subscriber=f"s{x + 1}", to=brokers[y])
+    if kind == LINK_DOWN:
+        return (Move(name, "link-down", link=(brokers[x], brokers[y])),)
+    if kind in (MIGRATE, MERGE):
+        return (Move(name, KINDS[kind], broker=brokers[x], to=brokers[y]),)
+    return (Move(name, "crash", broker=brokers[x], state="durable" if kind == DURABLE else "volatile"),)
 
 
 def fires(c: Candidate) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -56,6 +57,12 @@ def refuse(error: Exception) -> ExitCode:
 
     report.warn(f"error: {error}")
     return ExitCode.USAGE
+
+
+def need_z3(what: str) -> None:
+    """Raises CannotBegin, with what to do, where Z3 is not installed."""
+    if find_spec("z3") is None:
+        raise CannotBegin(f"{what} needs Z3; install it: pip install 'roamcheck[guides]'")
 
 
 def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:

@@ -20,13 +20,14 @@ from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
 
 from . import findings
-from .check import compiled, trace_paths
+from .check import trace_paths
 from .files import load_scenario, write_text
 from .findings import ClaimError, Findings, Search
 from .options import BAD_INPUT
 from .own_models import of_model
 from .pytest_plugin import SAMPLED, TRACE
 from .question import Question, question
+from .tabled.loading import compiled
 from .verdict import Counterexample, HoldsWithin, Unknown, Verdict
 
 T = TypeVar("T")

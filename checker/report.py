@@ -27,6 +27,7 @@ from .files import write_text
 from .guards import never
 from .lines import describe
 from .question import Question
+from .tabled.loading import compiled
 from .verdict import HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 
 SHOWN = 20  # causes in a table; JSON has all
@@ -54,6 +55,12 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """One line on standard error."""
     print(f"roamcheck: {text}", file=sys.stderr)
+
+
+def warn_of_compiling() -> None:
+    """Say so if the first search on this machine is to compile its loops."""
+    if not compiled():
+        warn("note: the loops of the search are compiled first; this happens once and takes some seconds")
 
 
 def as_json(value: Any) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from roamcheck.checker.enumeration import KINDS, NONE, Bounds, BoundsError, Candidate, Size, to_scenario
-from roamcheck.checker.options import BAD_INPUT, refuse, to_question
-from roamcheck.checker.verdict import ExitCode
+from roamcheck.checker.options import BAD_INPUT, need_z3, refuse, to_question
+from roamcheck.checker.verdict import CannotBegin, ExitCode
 from roamcheck.model.scenario import Scenario, as_data, to_toml
 
 MANY = 50_000  # candidates beyond which --yes is asked for
@@ -121,11 +121,26 @@ def _move(kind: int, x: int, y: int) -> str:
     return f"{word} b{x + 1}–b{y + 1}" if word == "link-down" else f"{word} b{x + 1} to b{y + 1}"
 
 
-def errors() -> tuple[type[Exception], ...]:
-    """What is bad input here, or what Z3 does not say."""
+def outcome(task: Callable[[], int], options: dict[str, Any]) -> ExitCode | None:
+    """Do it for each scenario, and tell what comes in between; None if nothing did.  `task` answers how many scenarios there were."""
+    from roamcheck.checker import report
+
+    try:
+        need_z3("--enumerate")
+    except CannotBegin as error:
+        return refuse(error)
+    from roamcheck.checker.solver.asking import Undecided
     from roamcheck.checker.solver.phrases import PhraseError
 
-    return (*BAD_INPUT, BoundsError, PhraseError)
+    try:
+        return None if task() else refuse(BoundsError(nothing_found(options)))
+    except (*BAD_INPUT, BoundsError, PhraseError) as error:
+        return refuse(error)
+    except Undecided as error:
+        report.warn(f"error: {error}")
+        return ExitCode.UNDECIDED
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
 
 
 def nothing_found(options: dict[str, Any]) -> str:
@@ -147,10 +162,11 @@ def list_all(options: dict[str, Any], out: str | None, json_to: str | None) -> N
     """Print a line for each scenario, or write it to a file in `out`; exits."""
     from roamcheck.checker import report
     from roamcheck.checker.files import writable, write_text
-    from roamcheck.checker.solver.scenarios import Undecided
 
-    lines, began, count, code = report.JsonLines(json_to), monotonic(), 0, ExitCode.HOLDS
-    try:
+    lines, began, count = report.JsonLines(json_to), monotonic(), 0
+
+    def show() -> int:
+        nonlocal count
         if out is not None:
             writable(Path(out))
         for scenario in enumerated(options):
@@ -161,19 +177,13 @@ def list_all(options: dict[str, Any], out: str | None, json_to: str | None) -> N
             elif not lines.quiet:
                 report.say(f"{scenario.name}  {scenario.title}")
         lines.close()
-        if not count:
-            code = refuse(BoundsError(nothing_found(options)))
-    except errors() as error:
-        code = refuse(error)
-    except Undecided as error:
-        report.warn(f"error: {error}")
-        code = ExitCode.UNDECIDED
-    except KeyboardInterrupt:
-        code = ExitCode.INTERRUPTED
+        return count
+
+    code = outcome(show, options)
     if count:
         where = f", written to {out}" if out is not None else ""
         report.warn(f"{'interrupted after ' if code is ExitCode.INTERRUPTED else ''}{count:,} scenarios{where}, {monotonic() - began:.1f} s")
-    sys.exit(code)
+    sys.exit(ExitCode.HOLDS if code is None else code)
 
 
 # ---- check --enumerate ---------------------------------------------------------------------------------------
@@ -182,36 +192,36 @@ def list_all(options: dict[str, Any], out: str | None, json_to: str | None) -> N
 def check_all(options: dict[str, Any], json_to: str | None, traces: str | None) -> None:
     """Explore each scenario to the end and say how many violate what, and the distinct causes; exits."""
     from roamcheck.checker import batch, report
-    from roamcheck.checker.solver.scenarios import Undecided
+    from roamcheck.checker.files import writable
+    from roamcheck.checker.tabled.loading import load
 
-    lines, began, tally, complete, code = report.JsonLines(json_to), monotonic(), batch.Tally(), False, None
+    report.warn_of_compiling()
+    load()  # before the clock starts, and before there are processes
+    lines, began, tally, written = report.JsonLines(json_to), monotonic(), batch.Tally(), dict[Any, Path]()
     folder = traces if traces is not None else (None if lines.quiet else "roamcheck-traces")
-    try:
-        ask = batch.Task(partial(to_question, options=options), options["mutant"], options["max_states"], options["max_depth"])
-        for finding in batch.findings(enumerated(options), ask, options["workers"]):
+
+    def explore() -> int:
+        if folder is not None:
+            writable(Path(folder))
+        task = batch.Task(partial(to_question, options=options), options["mutant"], options["max_states"], options["max_depth"])
+        for finding in batch.findings(enumerated(options), task, options["workers"]):
             tally.add(finding)
             lines.add(batch.finding_record(finding))
-        complete = options["at_most"] is None or tally.scenarios < options["at_most"]
-        if not tally.scenarios:
-            code = refuse(BoundsError(nothing_found(options)))
-    except errors() as error:
-        code = refuse(error)
-    except Undecided as error:
-        report.warn(f"error: {error}")
-        code = ExitCode.UNDECIDED
-    except KeyboardInterrupt:
+        return tally.scenarios
+
+    code, seconds = outcome(explore, options), monotonic() - began
+    complete = code is None and (options["at_most"] is None or tally.scenarios < options["at_most"])
+    if code is ExitCode.INTERRUPTED:
         report.warn("interrupted; this is what was found so far")
-        code = ExitCode.INTERRUPTED
-    seconds = monotonic() - began
     try:
         if tally.scenarios:
             lines.add(batch.tally_record(tally, complete, seconds))
             written = write_examples(tally, options, folder)
-            if not lines.quiet:
-                report.tally(tally, complete, seconds, written)
         lines.close()
     except BAD_INPUT as error:
         code = refuse(error)
+    if tally.scenarios and not lines.quiet:
+        report.tally(tally, complete, seconds, written)
     for name, why in tally.failed:
         report.warn(f"error: {name}: the model failed: {why}")
     sys.exit(tally.exit_code if code is None else code)
@@ -220,11 +230,9 @@ def check_all(options: dict[str, Any], json_to: str | None, traces: str | None) 
 def write_examples(tally: Any, options: dict[str, Any], folder: str | None) -> dict[Any, Path]:
     """A trace of the smallest example of each cause; by cause, where it is.  Raises FileError."""
     from roamcheck.checker import check
-    from roamcheck.checker.files import writable
 
     if folder is None or not tally.causes or options["mutant"] is not None:  # a trace is replayed by the algorithms as printed
         return {}
-    writable(Path(folder))
     written: set[Path] = set()
     answers: dict[str, Any] = {}
     paths = {}

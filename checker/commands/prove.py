@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from roamcheck.checker.options import BAD_INPUT, json_option, pairs, refuse
+from roamcheck.checker.options import BAD_INPUT, json_option, need_z3, pairs, refuse
 from roamcheck.checker.verdict import ExitCode
 
 STYLES = {"violated": "bold red", "proved": "green"}
@@ -34,13 +34,9 @@ def prove(protocols: tuple[str, ...], json_to: str | None, scenario: str | None,
     """
     from roamcheck.checker import report
 
-    try:
-        from roamcheck.checker.solver import symbolic as symbolic
-    except ImportError:
-        report.warn("error: prove needs Z3; install it: pip install 'roamcheck[guides]'")
-        sys.exit(ExitCode.USAGE)
     lines = report.JsonLines(json_to)
     try:
+        need_z3("prove")
         code = compare_filters(scenario, lines) if scenario is not None else prove_all(protocols, lines, options)
         lines.close()
     except BAD_INPUT as error:
@@ -115,7 +111,7 @@ def tell(proofs: Sequence[Any], seconds: float) -> None:
 
 def remark(proof: Any) -> str:
     """What the table says beside the verdict."""
-    from roamcheck.checker.solver.reaching import Reached
+    from roamcheck.checker.solver.witness import Reached
 
     parts = [proof.why] if proof.why else []
     if isinstance(proof.reached, Reached):

@@ -10,8 +10,8 @@ from typing import Any
 
 from roamcheck.checker.conditions import ConditionError
 from roamcheck.checker.files import FileError, load_scenario, writable, write_text
-from roamcheck.checker.options import BAD_INPUT, refuse, to_question
-from roamcheck.checker.verdict import ExitCode
+from roamcheck.checker.options import BAD_INPUT, need_z3, refuse, to_question
+from roamcheck.checker.verdict import CannotBegin, ExitCode
 
 
 def reach_all(scenarios: Sequence[str], text: str, json_to: str | None, traces: str | None, tell: str, options: dict[str, Any]) -> None:
@@ -22,12 +22,13 @@ def reach_all(scenarios: Sequence[str], text: str, json_to: str | None, traces: 
     folder = traces if traces is not None else (None if lines.quiet else "roamcheck-traces")
     codes: list[ExitCode] = []
     try:
+        need_z3("--guide z3")
         if folder is not None:
             writable(Path(folder))
         for name in scenarios:
             codes.append(reach_one(name, text, lines, folder, tell, options))
         lines.close()
-    except FileError as error:
+    except (FileError, CannotBegin) as error:
         codes.append(refuse(error))
     except KeyboardInterrupt:
         report.warn("interrupted; what was asked of the scenarios before stands")

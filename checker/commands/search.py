@@ -124,11 +124,11 @@ def search_question(
 ) -> ExitCode:
     """Search, tell, write."""
     from .. import report, searching
-    from ..check import compiled, write_traces
+    from ..check import write_traces
 
     try:
-        if options["compare"] and not compiled():
-            report.warn("note: the loops of the breadth-first search are compiled first; this happens once and takes some seconds")
+        if options["compare"]:
+            report.warn_of_compiling()
         with report.ticker(asked.scenario.name) as tick:
             named, observe = frozenset(options["properties"]), observer(tick)
             given = searching.search(asked, to_effort(options), named=named, observe=observe, mutant=options["mutant"])

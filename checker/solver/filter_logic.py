@@ -19,7 +19,7 @@ import z3
 
 from roamcheck.spec.filters import Attributes, Constraint, Filter, Value, matches, show
 
-from .symbolic import Undecided
+from .asking import Undecided, new_solver
 
 Order = Literal["values", "dense"]
 LEAST, MOST = Fraction(-(2**63)), Fraction(2**63 - 1)  # of the integers
@@ -169,8 +169,7 @@ def event(matching: tuple[Filter, ...], missing: tuple[Filter, ...] = (), order:
     def says(f: Filter) -> Any:
         return z3.And([attributes[c.attribute].meets(c) for c in f.constraints])
 
-    solver = z3.Solver()
-    solver.set("ctrl_c", False)  # Z3 would take an interrupt for itself
+    solver = new_solver()
     solver.add(*(rule for a in attributes.values() for rule in a.rules()), *map(says, matching), *(z3.Not(says(f)) for f in missing))
     answer = solver.check()
     if answer == z3.unknown:

@@ -18,7 +18,8 @@ from roamcheck.spec.breach import Breach
 from roamcheck.spec.messages import Bmig, Bquery, Bsub, Filters, Message, Mig, Pub, Rep, Sub, SubscriberId, Uns, kind
 from roamcheck.spec.state import Broker, Subscriber
 
-from .symbolic import Infeasible, Oracle, Undecided, concrete, paths
+from .asking import Undecided
+from .symbolic import Infeasible, Oracle, concrete, paths
 from .universe import Frame, Local, Places, Universe
 
 WELL_FORMED, ONE_NEXT_HOP, BOUND, MONOTONE = "well-formed", "one-next-hop", "timestamp-bound", "timestamps-never-go-back"

@@ -21,8 +21,10 @@ from roamcheck.model.interface import Disabled, Footprint, Kind, Model, Slot, St
 from roamcheck.model.world import World
 from roamcheck.spec.messages import kind
 
+from .asking import new_solver
+
 LONGEST = 60  # steps of a run to start from
-PATIENCE = 20_000  # milliseconds for one order
+PATIENCE = 20.0  # seconds for one order
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Sent:
     channel: Slot
     message: Any
     by: int | None  # the event that sent it; None if it was under way at the start
-    ends: Any = None  # the event that took it, or that ended its way
+    ends: int | None = None  # the event that took it, or that ended its way
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +186,7 @@ class Interleavings:
         if run.steps in self.met:
             return
         self.met.add(run.steps)
-        solver, n = z3.Solver(ctx=self.context), len(run.events)
-        solver.set("timeout", PATIENCE)
-        solver.set("ctrl_c", False)
+        solver, n = new_solver(patience=PATIENCE, context=self.context), len(run.events)
         included, place = [z3.Bool(f"in{e}", self.context) for e in range(n)], [z3.Int(f"at{e}", self.context) for e in range(n)]
         if n > 1:
             solver.add(z3.Distinct(*place))
@@ -241,8 +241,10 @@ class Interleavings:
             for one in run.sent:
                 if one.channel in channels and wanted.is_one(one.message) and self.may_fall(wanted, event, channels[one.channel]):
                     sent = z3.BoolVal(True, self.context) if one.by is None else z3.And(included[one.by], place[one.by] < place[e])
-                    there = [] if one.ends in (None, e) else [z3.Or(z3.Not(included[one.ends]), place[e] < place[one.ends])]
-                    yield z3.And(included[e], sent, *there)
+                    there = z3.BoolVal(True, self.context)
+                    if one.ends is not None and one.ends != e:
+                        there = z3.Or(z3.Not(included[one.ends]), place[e] < place[one.ends])
+                    yield z3.And(included[e], sent, there)
 
     def kind_taken(self, run: Run, event: Event) -> str | None:
         """The kind of the message that an event took."""

@@ -17,10 +17,11 @@ from roamcheck.spec.properties import PROPERTIES, not_applicable
 from roamcheck.spec.protocols import PROTOCOLS, Protocol
 from roamcheck.spec.readings import NAMED_SETS, Readings
 
+from .asking import Undecided
 from .induction import BOUND, EXCEPTED, LOCAL, MONOTONE, ONE_NEXT_HOP, STRENGTHENING, WELL_FORMED, Counterexample, Induction, induct
-from .reaching import NotReached, Reached, reach
-from .symbolic import Oracle, Undecided
+from .symbolic import Oracle
 from .universe import Universe, universes
+from .witness import NotReached, Reached, reach
 
 PROVED, REACHED, UNREACHED, UNKNOWN, NOT_APPLICABLE = "proved", "violated", "not-inductive", "unknown", "not-applicable"
 STRUCTURE = (WELL_FORMED, ONE_NEXT_HOP, MONOTONE)  # asked together, of any numbers; BOUND has assumptions of its own

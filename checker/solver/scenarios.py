@@ -36,20 +36,11 @@ from roamcheck.checker.enumeration import (
     tree,
 )  # fmt: skip
 
-PATIENCE = 60_000  # milliseconds for one answer, which takes less than one
+from .asking import Undecided, new_solver
+
+FINITE = "QF_FD"  # decisions between finitely many values
+PATIENCE = 60.0  # seconds for one answer, which takes a thousandth of one
 Choice = dict[Any, z3.BoolRef]  # the values of a decision, and what is true if it is the one
-
-
-class Undecided(Exception):
-    """Z3 does not say; one line."""
-
-
-def new_solver() -> z3.Solver:
-    """For decisions between finitely many values."""
-    solver = z3.SolverFor("QF_FD")
-    solver.set("timeout", PATIENCE)
-    solver.set("ctrl_c", False)  # Z3 would take an interrupt for itself, and lose it where it is about to answer
-    return solver
 
 
 def decide(solver: z3.Solver, name: str, values: Sequence[Hashable]) -> Choice:
@@ -69,7 +60,7 @@ def is_possible(solver: z3.Solver, chosen: Sequence[z3.BoolRef]) -> bool:
 
 def overlays(brokers: int, components: int = 1, rooted: bool = True) -> Iterator[Parents]:
     """Forests of so many brokers in so many components, one of each isomorphism class; with `rooted`, one for each choice of leaders."""
-    solver = new_solver()
+    solver = new_solver(FINITE, PATIENCE)
     parent = [decide(solver, f"parent{b}", [NONE] if b < components else range(b)) for b in range(brokers)]
     for one, other in zip(parent[components:], parent[components + 1 :], strict=False):  # numbered breadth first: parents never go back
         solver.add(*(z3.Implies(one[b], z3.Not(other[a])) for b in one for a in other if a < b))
@@ -100,7 +91,7 @@ class Problem:
     size: Size
     parents: Parents
     constraints: tuple[Callable[[Problem], z3.BoolRef], ...] = ()
-    solver: z3.Solver = field(default_factory=new_solver)
+    solver: z3.Solver = field(default_factory=lambda: new_solver(FINITE, PATIENCE))
 
     # ---- decisions ------------------------------------------------------------------------------------------
 

@@ -14,15 +14,13 @@ from typing import Any, Generic, TypeVar, overload
 
 import z3
 
+from .asking import Undecided, new_solver
+
 T = TypeVar("T")
 
 Terms = tuple[tuple[str, int], ...]  # unknowns with their coefficients, in order of name, none zero
 Atom = tuple[str, Terms, int]  # ("<=" or "=", terms, constant): terms + constant <= 0, or = 0
 Literal = tuple[Atom, bool]
-
-
-class Undecided(Exception):
-    """Z3 gave up, or the time is up; one line says which."""
 
 
 class Infeasible(Exception):
@@ -162,8 +160,7 @@ class Oracle:
         self._trail: list[list[int]] = []  # for each branch on the way: the option taken, and how many there are
         self._at = 0
         self._start = self._path = _Path(())
-        self._solver = z3.Solver()
-        self._solver.set("ctrl_c", False)  # Z3 would take an interrupt for itself
+        self._solver = new_solver()
         self._unknowns: dict[str, Any] = {}
 
     # -- what a run asks -------------------------------------------------------------------------------

@@ -146,6 +146,7 @@ def test_there_is_a_mutant_of_each_algorithm() -> None:
         (("--protocol", "nosuch"), ("nosuch",)),
         (("--engine", "reference"), ("--engine tabled",)),
         (("--first",), ("--first",)),
+        (("--traces", os.devnull + "/traces"), ("no files can be written there",)),
     ],
 )
 def test_bad_input(words: tuple[str, ...], says: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,6 +154,24 @@ def test_bad_input(words: tuple[str, ...], says: tuple[str, ...], monkeypatch: p
     assert code == 2
     (line,) = err.splitlines()
     assert all(text in line for text in says), line
+    assert out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", *SMALL),
+        ("scenarios", *SMALL),
+        ("prove", "modular"),
+        ("search", "figure-1b", "--guide", "z3", "--reach", "a PUB is in flight on the link that falls"),
+    ],
+)
+def test_without_z3(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "z3", None)
+    code, out, err = here((*words, "--json", "-"), monkeypatch, capsys)
+    assert code == 2
+    (line,) = err.splitlines()
+    assert "pip install 'roamcheck[guides]'" in line
     assert out == ""
 
 

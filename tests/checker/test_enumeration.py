@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -9,6 +10,7 @@ import networkx as nx
 import pytest
 
 from roamcheck.checker.check import answer
+from roamcheck.checker.engines import tabled
 from roamcheck.checker.enumeration import (
     CLIENT_MOVE,
     DURABLE,
@@ -21,12 +23,16 @@ from roamcheck.checker.enumeration import (
     BoundsError,
     Candidate,
     Size,
+    fires,
     to_scenario,
 )  # fmt: skip
 from roamcheck.checker.question import question
 from roamcheck.checker.solver.phrases import PhraseError, constraint
 from roamcheck.checker.solver.scenarios import Problem, enumerate_scenarios, estimate, is_possible, overlays
+from roamcheck.checker.verdict import Violated
+from roamcheck.model.interface import Predicate, Property, Scope
 from roamcheck.model.scenario import parse_scenario, to_toml
+from roamcheck.spec.breach import Breach
 from support import brute
 
 
@@ -95,6 +101,29 @@ def test_every_move_fires_in_some_run() -> None:
         assert not [warning for warning in given.warnings if "fired in no run" in warning], c
 
 
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        Bounds((Size(2, moves=2),), ALL, ordered=False),
+        Bounds((Size(3, 2),), ALL),
+        Bounds((Size(3, moves=2),), (LINK_DOWN, MIGRATE, MERGE), ordered=False),
+        Bounds((Size(3, moves=3, events=0, publishers=0),), (LINK_DOWN, MERGE, MIGRATE, VOLATILE), ordered=False),
+    ],
+    ids=str,
+)
+def test_what_is_said_to_fire_fires_and_nothing_else(bounds: Bounds) -> None:
+    """Of every choice, possible or not, the explorer says the same: some state is reached in which all moves have fired."""
+    said = []
+    for c in islice(brute.labelled(bounds.sizes[0], bounds), 0, 60_000, 199):
+        model = question(to_scenario(c), properties=("well-formed",)).model()
+        fired = Predicate(model.budget, lambda values, spent=model.spent: Breach("all have fired", ()) if spent(values) else None)  # type: ignore[misc]
+        found = tabled.explore(replace(model, properties=(Property("fired", Scope.EVERY_STATE, (fired,)),)))
+        assert found.complete
+        assert isinstance(found.verdicts["fired"], Violated) == fires(c), c
+        said.append(fires(c))
+    assert {*said} == {True, False}
+
+
 def test_a_scenario_survives_its_file() -> None:
     for c in islice(enumerate_scenarios(Bounds((Size(3, moves=2, filters=2),))), 0, 1000, 50):
         scenario = to_scenario(c)
@@ -149,19 +178,19 @@ SAYS: dict[str, Any] = {
 }
 
 
-PLAYERS = Bounds((Size(3, moves=2),), (CLIENT_MOVE, LINK_DOWN, MIGRATE, MERGE, DURABLE))
+THREE = Bounds((Size(3, moves=2),), (CLIENT_MOVE, LINK_DOWN, MIGRATE, MERGE, DURABLE))
 
 
 @pytest.fixture(scope="module")
 def some() -> list[Candidate]:
-    few = [*enumerate_scenarios(Bounds(PLAYERS.sizes, (LINK_DOWN, MIGRATE, MERGE)))]
-    return [*few[::9], *islice(enumerate_scenarios(Bounds(PLAYERS.sizes, (CLIENT_MOVE, MIGRATE, DURABLE))), 0, 4000, 20)]
+    few = [*enumerate_scenarios(Bounds(THREE.sizes, (LINK_DOWN, MIGRATE, MERGE)))]
+    return [*few[::9], *islice(enumerate_scenarios(Bounds(THREE.sizes, (CLIENT_MOVE, MIGRATE, DURABLE))), 0, 4000, 20)]
 
 
 @pytest.mark.parametrize("words", SAYS)
 def test_where(words: str, some: list[Candidate]) -> None:
     """A scenario meets a constraint if, and only if, it is as the words say."""
-    problems = {parents: Problem(PLAYERS, PLAYERS.sizes[0], parents, (constraint(words),)) for parents in {c.parents for c in some}}
+    problems = {parents: Problem(THREE, THREE.sizes[0], parents, (constraint(words),)) for parents in {c.parents for c in some}}
     for problem in problems.values():
         problem.state()
     meet = [is_possible(problems[c.parents].solver, literals(problems[c.parents], c)) for c in some]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from roamcheck.checker.solver import induction
 from roamcheck.checker.solver.induction import BOUND, LOCAL, MONOTONE, ONE_NEXT_HOP, WELL_FORMED, induct, judged
 from roamcheck.checker.solver.proving import PROVED, REACHED, UNKNOWN, Prover, as_record, asked_readings
-from roamcheck.checker.solver.reaching import Reached, reach
 from roamcheck.checker.solver.symbolic import Integer, Oracle, concrete, paths
 from roamcheck.checker.solver.universe import B1, B2, B3, Local, Universe
+from roamcheck.checker.solver.witness import Reached, reach
 from roamcheck.model.interface import Disabled, fire
 from roamcheck.model.questions import predicates
 from roamcheck.spec.protocols import PROTOCOLS

@@ -20,8 +20,8 @@ from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.readings import Readings
 from roamcheck.spec.state import Broker
 
+from .asking import Undecided
 from .induction import MONOTONE, volatile
-from .symbolic import Undecided
 
 STATES = 2_000  # of each scenario
 

@@ -16,6 +16,7 @@ from roamcheck.spec.breach import Breach
 
 from .check import STEP_FAILED, Answer, readings_label, verdict_record
 from .engines import random_runs, tabled
+from .interrupts import held_back
 from .mutants import apply
 from .question import Question
 from .sampling.confirming import why_not
@@ -111,21 +112,25 @@ def search(
 def run(sampler: Sampler, effort: Effort, question: Question) -> bool:
     """Search until the budget is spent; whether it was interrupted."""
     try:
-        match effort.strategy:
-            case "random":
-                random_runs.uniform(sampler, effort.seed)
-            case "swarm":
-                random_runs.swarm(sampler, effort.seed)
-            case _:
-                hypothesis_guide = imported()
-
-                folder = None if effort.database is None else effort.database / label(question)
-                hypothesis_guide.guided(sampler, effort.seed, effort.targets, folder)
+        with held_back():
+            choose(sampler, effort, question)
     except Enough:
         pass
     except KeyboardInterrupt:
         return True
     return False
+
+
+def choose(sampler: Sampler, effort: Effort, question: Question) -> None:
+    """Have the strategy choose runs.  Raises Enough, CannotBegin."""
+    match effort.strategy:
+        case "random":
+            random_runs.uniform(sampler, effort.seed)
+        case "swarm":
+            random_runs.swarm(sampler, effort.seed)
+        case _:
+            folder = None if effort.database is None else effort.database / label(question)
+            imported().guided(sampler, effort.seed, effort.targets, folder)
 
 
 def imported() -> ModuleType:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from roamcheck.checker.enumeration import KINDS, NONE, Bounds, BoundsError, Candidate, Size, to_scenario
+from roamcheck.checker.interrupts import heed, held_back
 from roamcheck.checker.options import BAD_INPUT, need_z3, refuse, to_question
 from roamcheck.checker.verdict import CannotBegin, ExitCode
 from roamcheck.model.scenario import Scenario, as_data, to_toml
@@ -133,7 +134,9 @@ def outcome(task: Callable[[], int], options: dict[str, Any]) -> ExitCode | None
     from roamcheck.checker.solver.phrases import PhraseError
 
     try:
-        return None if task() else refuse(BoundsError(nothing_found(options)))
+        with held_back():
+            count = task()
+        return None if count else refuse(BoundsError(nothing_found(options)))
     except (*BAD_INPUT, BoundsError, PhraseError) as error:
         return refuse(error)
     except Undecided as error:
@@ -207,6 +210,7 @@ def check_all(options: dict[str, Any], json_to: str | None, traces: str | None) 
         for finding in batch.findings(enumerated(options), task, options["workers"]):
             tally.add(finding)
             lines.add(batch.finding_record(finding))
+            heed()
         return tally.scenarios
 
     code, seconds = outcome(explore, options), monotonic() - began

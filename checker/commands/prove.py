@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from roamcheck.checker.interrupts import held_back
 from roamcheck.checker.options import BAD_INPUT, json_option, need_z3, pairs, refuse
 from roamcheck.checker.verdict import ExitCode
 
@@ -60,10 +61,11 @@ def prove_all(protocols: tuple[str, ...], lines: Any, options: dict[str, Any]) -
     with report.status() as observe:
         prover = proving.Prover(options["mutant"], started + options["timeout"], observe)
         try:
-            for protocol, readings, label in asked:
-                for proof in prover.prove(protocol, readings, label, options["properties"] or LOCAL):
-                    proofs.append(proof)
-                    lines.add(proving.as_record(proof))
+            with held_back():
+                for protocol, readings, label in asked:
+                    for proof in prover.prove(protocol, readings, label, options["properties"] or LOCAL):
+                        proofs.append(proof)
+                        lines.add(proving.as_record(proof))
         except KeyboardInterrupt:
             interrupted = True
     if not lines.quiet:

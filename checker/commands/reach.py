@@ -10,6 +10,7 @@ from typing import Any
 
 from roamcheck.checker.conditions import ConditionError
 from roamcheck.checker.files import FileError, load_scenario, writable, write_text
+from roamcheck.checker.interrupts import held_back
 from roamcheck.checker.options import BAD_INPUT, need_z3, refuse, to_question
 from roamcheck.checker.verdict import CannotBegin, ExitCode
 
@@ -50,7 +51,7 @@ def reach_one(name: str, text: str, lines: Any, folder: str | None, tell: str, o
 
     try:
         asked = to_question(load_scenario(name), options)
-        with report.progress(asked.scenario.name) as observe:
+        with report.progress(asked.scenario.name) as observe, held_back():
             found = reaching.reach(asked, text, solutions=options["examples"], seed=options["seed"], stop=late, observe=observe)
     except (*BAD_INPUT, ConditionError) as error:
         lines.add({"scenario": None, "file": name, "error": str(error)})

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import monotonic
-from types import FrameType
 
 import numpy as np
 
+from roamcheck.checker.interrupts import held_back
 from roamcheck.checker.tabled.checkpoint import Checkpoint
 from roamcheck.checker.tabled.lasso import judge_cycles
 from roamcheck.checker.tabled.loading import load
@@ -66,7 +63,7 @@ def attempt(search: Search, observe: Callable[[Progress], None] | None) -> Explo
     cycles = (0, 0)
     found: dict[str, Counterexample] = {}
     try:
-        with between_batches(search):
+        with held_back():  # until the end of a batch, so that what is known fits together
             run(search, observe)
             search.memory.make_room(search)
             cycles = judge_cycles(search, found)
@@ -80,27 +77,6 @@ def attempt(search: Search, observe: Callable[[Progress], None] | None) -> Explo
     if search.tables.images.odd and not interrupted:
         raise Asymmetric
     return result(search, found, cycles, complete, interrupted, stopped)
-
-
-@contextmanager
-def between_batches(search: Search) -> Iterator[None]:
-    """An interrupt from the keyboard waits for the end of a batch, so that what is known fits together; a second one does not wait."""
-
-    def interrupt(signum: int, frame: FrameType | None) -> None:
-        if search.interrupted:
-            raise KeyboardInterrupt
-        search.interrupted = True
-
-    usual = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if usual:
-        signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-        if search.interrupted:
-            raise KeyboardInterrupt
-    finally:
-        if usual:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def result(

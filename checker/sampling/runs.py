@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
+from roamcheck.checker.interrupts import heed
 from roamcheck.checker.verdict import Counterexample, HoldsWithin, StepFailed, Unknown, Verdict, Violated, goes_on_for_ever
 from roamcheck.model.interface import Kind, Measure, Model, Scope
 from roamcheck.spec.breach import Breach
@@ -143,7 +144,11 @@ class Sampler:
         return run
 
     def again(self, choose: Callable[[Choices], int], wanted: Collection[int], initial: int = 0) -> Run:
-        """A run that is not counted, on which these properties are asked: a strategy tries to shorten what it found.  Raises Enough."""
+        """A run that is not counted, on which these properties are asked: a strategy tries to shorten what it found.
+
+        Raises Enough, KeyboardInterrupt.
+        """
+        heed()
         if self.seconds is not None and self.elapsed >= self.seconds:
             raise Enough
         if self.observe is not None and monotonic() >= self._due:

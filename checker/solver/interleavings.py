@@ -17,6 +17,7 @@ from typing import Any
 import z3
 
 from roamcheck.checker.conditions import REACHED, Condition, InFlight, Meeting, after, stamps
+from roamcheck.checker.interrupts import heed
 from roamcheck.model.interface import Disabled, Footprint, Kind, Model, Slot, State, fire
 from roamcheck.model.world import World
 from roamcheck.spec.messages import kind
@@ -90,6 +91,7 @@ class Interleavings:
                 met = run
             self.start_from(run)
         while self.runs and tried < solutions and not stop():
+            heed()
             run, solver, included, place = self.runs[0]
             order = self.ask(solver, included, place)
             if order is None:

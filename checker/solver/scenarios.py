@@ -35,6 +35,7 @@ from roamcheck.checker.enumeration import (
     stabiliser,
     tree,
 )  # fmt: skip
+from roamcheck.checker.interrupts import heed
 
 from .asking import Undecided, new_solver
 
@@ -51,7 +52,8 @@ def decide(solver: z3.Solver, name: str, values: Sequence[Hashable]) -> Choice:
 
 
 def is_possible(solver: z3.Solver, chosen: Sequence[z3.BoolRef]) -> bool:
-    """What is chosen can be completed.  Raises Undecided."""
+    """What is chosen can be completed.  Raises Undecided, KeyboardInterrupt."""
+    heed()
     answer = solver.check(*chosen)
     if answer == z3.unknown:
         raise Undecided(f"Z3 does not say whether there is such a scenario: {solver.reason_unknown()}; narrow the bounds")

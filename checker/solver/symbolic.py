@@ -14,6 +14,8 @@ from typing import Any, Generic, TypeVar, overload
 
 import z3
 
+from roamcheck.checker.interrupts import heed
+
 from .asking import Undecided, new_solver
 
 T = TypeVar("T")
@@ -208,7 +210,8 @@ class Oracle:
     # -- the tree of runs ------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A new run, along the trail."""
+        """A new run, along the trail.  Raises Undecided, KeyboardInterrupt."""
+        heed()
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise Undecided("out of time")
         self._at, self._path = 0, self._start

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from roamcheck.checker.interrupts import heed
 from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
 from roamcheck.model.interface import Disabled, Model, Scope, State, Symmetry, fire
 
@@ -84,7 +85,7 @@ class Search:
         self.reduction = Reduction(model) if reduce else None
         if self.reduction is not None:
             self.tables.images.relations(self.reduction.touches, self.reduction.slot)
-        self.debug, self.interrupted = debug, False
+        self.debug = debug
         self.checkpoint, self.folder = checkpoint, None if checkpoint is None else checkpoint.folder
         self.parts = [Part(self.width, self.folder) for _ in range(PARTS)]
         # By state: from which it was found, and by which step; the initial ones have no parent.
@@ -121,8 +122,7 @@ class Search:
             level, self.frontier = self.frontier, []
             left = sum(map(len, level))
             for batch in self.batches(level):
-                if self.interrupted:
-                    raise KeyboardInterrupt
+                heed()
                 if observe is not None and (now := monotonic()) >= due:
                     observe(self.progress(left, now))
                     due = monotonic() + OFTEN

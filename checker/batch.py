@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
+from multiprocessing.connection import wait
 from typing import Any
 
 from roamcheck.model.scenario import Scenario
@@ -162,7 +165,16 @@ _finder = CauseFinder()
 
 def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks deals with it
+    threading.Thread(target=_end_with_the_asker, daemon=True).start()
     load()
+
+
+def _end_with_the_asker() -> None:
+    """A process of the pool waits for more for ever when the one that asks was killed."""
+    asker = multiprocessing.parent_process()
+    assert asker is not None
+    wait([asker.sentinel])
+    os._exit(1)
 
 
 def _explore_all(scenarios: Sequence[Scenario], task: Task) -> list[Finding]:

@@ -189,9 +189,29 @@ def test_an_interrupt_leaves_what_was_found(tmp_path: Path) -> None:
     first = ran.stdout.readline()
     time.sleep(0.5)
     os.kill(ran.pid, signal.SIGINT)
-    out, err = ran.communicate(timeout=60)
+    try:
+        out, err = ran.communicate(timeout=60)
+    finally:
+        ran.kill()
     assert ran.returncode == 130, err
     summary = json.loads(out.splitlines()[-1])
     assert summary["complete"] is False
     assert summary["scenarios"] >= 1
     assert json.loads(first)["scenario"] == "b4-s1-m2-000001"
+
+
+def test_a_kill_leaves_no_process_behind(tmp_path: Path) -> None:
+    words = ("check", "--enumerate", "--brokers", "4", "--moves", "2", "--yes", "--workers", "2", "--json", "-")
+    ran = subprocess.Popen([sys.executable, "-m", "roamcheck", *words], stdout=subprocess.PIPE, cwd=tmp_path, start_new_session=True)
+    assert ran.stdout is not None
+    ran.stdout.readline()
+    ran.kill()
+    ran.wait(timeout=60)
+    for _ in range(100):
+        try:
+            os.killpg(ran.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    os.killpg(ran.pid, signal.SIGKILL)
+    pytest.fail("a process of the pool goes on")

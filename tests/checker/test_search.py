@@ -425,7 +425,10 @@ def test_an_interrupt_leaves_what_was_found(tmp_path: Path) -> None:
     while ran.poll() is None and not (tmp_path / "kept").exists():  # where the first thing that is found is kept
         time.sleep(0.1)
     ran.send_signal(signal.SIGINT)
-    out, err = ran.communicate(timeout=60)
+    try:
+        out, err = ran.communicate(timeout=60)
+    finally:
+        ran.kill()
     assert ran.returncode == 130, err
     record = json.loads(out)
     assert record["properties"]["hop-count-exact"]["verdict"] == "violated"

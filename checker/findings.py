@@ -16,7 +16,7 @@ from .question import Question
 from .replay import replay
 from .sampled import SearchFailed, sample_question
 from .trace import dumps
-from .verdict import Counterexample, Exploration, Holds, HoldsWithin, NotApplicable, Unknown, Verdict, Violated
+from .verdict import CannotBegin, Counterexample, Exploration, Holds, HoldsWithin, NotApplicable, Unknown, Verdict, Violated
 
 ENGINES = ("tabled", "reference", "search")
 
@@ -140,7 +140,7 @@ def of_question(question: Question, search: Search, reduced: bool = True) -> Fin
     if search.engine == "search":
         try:
             given, looked, raised = sample_question(question, search.examples, search.seed)
-        except SearchFailed as error:
+        except (SearchFailed, CannotBegin) as error:
             raise ClaimError(f"{question.scenario.name}: {error}") from None
         longer = frozenset(given.traces)
     else:

@@ -1,37 +1,28 @@
-"""The engine `search` of claims: runs chosen by Hypothesis, through `searching`.  Both are imported when they are asked for, and not before."""
+"""The engine `search` of claims: runs chosen by Hypothesis, through `searching`."""
 
 from __future__ import annotations
-
-from importlib import import_module
-from typing import Any
 
 from roamcheck.model.interface import Model
 
 from .check import Answer
 from .question import Question
+from .sampling.confirming import why_not
+from .sampling.runs import Sampler
+from .sampling.shrinking import shrink
+from .searching import Effort, run, search
 from .verdict import StepFailed, Verdict, Violated
-
-EXAMPLES = 2_000
 
 
 class SearchFailed(Exception):
-    """Hypothesis is not installed, this version has no such engine, or what it found does not replay; one line."""
-
-
-def parts() -> Any:
-    """The module that searches by runs.  Raises SearchFailed."""
-    try:
-        import_module("roamcheck.checker.engines.hypothesis_guide")
-        return import_module("roamcheck.checker.searching")
-    except ImportError as error:
-        missing = "pip install 'roamcheck[guides]'" if error.name == "hypothesis" else "it is no part of this version"
-        raise SearchFailed(f"the engine search cannot be had: {missing}; use tabled or reference") from None
+    """What was found does not replay; one line."""
 
 
 def sample_question(question: Question, examples: int | None, seed: int | None) -> tuple[Answer, str, StepFailed | None]:
-    """Search runs of a scenario: the answer, how much was looked at, and the step that failed.  Raises SearchFailed, KeyboardInterrupt."""
-    searching = parts()
-    found = searching.search(question, searching.Effort(examples=examples or EXAMPLES, seed=seed or 0, compare=0))
+    """Search runs of a scenario: the answer, how much was looked at, and the step that failed.
+
+    Raises SearchFailed, CannotBegin, KeyboardInterrupt.
+    """
+    found = search(question, effort(examples, seed))
     if found.interrupted:
         raise KeyboardInterrupt
     if found.disagreements:
@@ -41,22 +32,26 @@ def sample_question(question: Question, examples: int | None, seed: int | None) 
 
 def sample_model(model: Model, examples: int | None, seed: int | None) -> tuple[dict[str, Verdict], str, StepFailed | None]:
     """Likewise of a model of one's own."""
-    searching = parts()
-    effort = searching.Effort(examples=examples or EXAMPLES, seed=seed or 0)
-    sampler = searching.Sampler(model, examples=effort.examples, longest=effort.longest)
-    if searching.run(sampler, effort, None):  # the question is read where a database is kept
+    asked = effort(examples, seed)
+    sampler = Sampler(model, examples=asked.examples, longest=asked.longest)
+    if run(sampler, asked):
         raise KeyboardInterrupt
     verdicts: dict[str, Verdict] = {}
     for number, of in enumerate(model.properties):
-        verdict = sampler.verdict(number, effort.says())
+        verdict = sampler.verdict(number, asked.says())
         if isinstance(verdict, Violated):
-            shrunk = searching.shrink(sampler.graph, number, verdict.counterexample)
-            why = searching.why_not(model, of, shrunk)
+            shrunk = shrink(sampler.graph, number, verdict.counterexample)
+            why = why_not(model, of, shrunk)
             if why is not None:
                 raise SearchFailed(f"{of.name}: the run that was found does not replay: {why}")
             verdict = Violated(shrunk)
         verdicts[of.name] = verdict
     return verdicts, extent(sampler.done, sampler.steps, len(sampler.graph.nodes)), sampler.failed
+
+
+def effort(examples: int | None, seed: int | None) -> Effort:
+    """By Hypothesis, as many runs as are asked for; nothing is compared with the shortest."""
+    return Effort(seed=seed or 0, compare=0) if examples is None else Effort(examples=examples, seed=seed or 0, compare=0)
 
 
 def extent(examples: int, steps: int, states: int) -> str:

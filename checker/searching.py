@@ -97,7 +97,7 @@ def search(
     sampler = Sampler(
         model, measures=measures(world), examples=effort.examples, longest=effort.longest, seconds=effort.seconds, observe=observe
     )  # fmt: skip
-    interrupted = run(sampler, effort, question)
+    interrupted = run(sampler, effort, None if effort.database is None else effort.database / label(question))
     seconds = sampler.elapsed
     hits, verdicts, disagreements = judge(question, sampler, effort)
     traces = {} if mutant is not None else record_all(question, model, sampler, verdicts, effort)
@@ -109,11 +109,11 @@ def search(
     )  # fmt: skip
 
 
-def run(sampler: Sampler, effort: Effort, question: Question) -> bool:
-    """Search until the budget is spent; whether it was interrupted."""
+def run(sampler: Sampler, effort: Effort, folder: Path | None = None) -> bool:
+    """Search until the budget is spent; whether it was interrupted.  Hypothesis keeps in `folder` what it found.  Raises CannotBegin."""
     try:
         with held_back():
-            choose(sampler, effort, question)
+            choose(sampler, effort, folder)
     except Enough:
         pass
     except KeyboardInterrupt:
@@ -121,7 +121,7 @@ def run(sampler: Sampler, effort: Effort, question: Question) -> bool:
     return False
 
 
-def choose(sampler: Sampler, effort: Effort, question: Question) -> None:
+def choose(sampler: Sampler, effort: Effort, folder: Path | None) -> None:
     """Have the strategy choose runs.  Raises Enough, CannotBegin."""
     match effort.strategy:
         case "random":
@@ -129,7 +129,6 @@ def choose(sampler: Sampler, effort: Effort, question: Question) -> None:
         case "swarm":
             random_runs.swarm(sampler, effort.seed)
         case _:
-            folder = None if effort.database is None else effort.database / label(question)
             imported().guided(sampler, effort.seed, effort.targets, folder)
 
 

@@ -345,13 +345,19 @@ def test_workers_of_xdist_say_the_same(scenario):
     assert f"{scenario.path / 'kept' / 'mine.toml-delivered.jsonl'}" in said(result)
 
 
-def test_the_engine_search_is_used_or_said_to_be_missing(pytester):
+def test_the_engine_search_is_used(pytester):
     pytester.makepyfile('def test_it(roamcheck):\n    roamcheck("child-above-parent").violated("no-routing-loop")\n')
     options = ("--roamcheck-engine", "search", "--roamcheck-examples", "300", "--roamcheck-seed", "1")
-    result = pytester.runpytest_inprocess(*QUIET, *options)
-    there = (Path(sys.modules["roamcheck.checker"].__file__).parent / "engines" / "hypothesis_guide.py").exists()
-    assert result.ret == (0 if there else 1), said(result)
-    assert there or "the engine search cannot be had" in said(result)
+    pytester.runpytest_inprocess(*QUIET, *options).assert_outcomes(passed=1)
+
+
+def test_the_engine_search_without_hypothesis(pytester, monkeypatch):
+    monkeypatch.setitem(sys.modules, "roamcheck.checker.engines.hypothesis_guide", None)
+    monkeypatch.delattr("roamcheck.checker.engines.hypothesis_guide", raising=False)
+    pytester.makepyfile('def test_it(roamcheck):\n    roamcheck("child-above-parent").violated("no-routing-loop")\n')
+    result = pytester.runpytest_inprocess(*QUIET, "--roamcheck-engine", "search")
+    result.assert_outcomes(failed=1)
+    assert "pip install 'roamcheck[guides]'" in said(result)
 
 
 def test_what_the_engine_search_has_not_refuted_is_said_to_be_unproved(pytester, monkeypatch):

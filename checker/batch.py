@@ -156,8 +156,9 @@ def findings(scenarios: Iterable[Scenario], task: Task, processes: int = 1) -> I
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException:  # what is still waiting is not to be explored first
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 _finder = CauseFinder()

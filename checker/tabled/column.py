@@ -14,6 +14,7 @@ class Column:
     """A list that grows at its end, and an array of the same for the kernels."""
 
     def __init__(self, dtype: Any, width: int | None = None) -> None:
+        self.width = 1 if width is None else width
         self.items: list[Any] = []  # numbers, or tuples of them
         self._array = np.zeros(ENOUGH if width is None else (ENOUGH, width), dtype)
         self._done = 0  # so many are in the array

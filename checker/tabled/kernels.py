@@ -36,6 +36,10 @@ TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to
 HELD = 64
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 THIRTY_TWO = np.int64(32)
+# The place of a lone bit: multiplied by a sequence in which all numbers of six bits occur, it brings its own to the top.
+SEQUENCE = np.uint64(0x03F79D71B4CB0A89)
+PLACES = np.zeros(64, np.int64)
+PLACES[[(0x03F79D71B4CB0A89 << place & (1 << 64) - 1) >> 58 for place in range(64)]] = np.arange(64)
 
 
 class Arrays(NamedTuple):
@@ -48,6 +52,8 @@ class Arrays(NamedTuple):
     popped: Any  # [value, word] U64: what taking it does to a fingerprint
     suspect: Any  # [value] U8: breaches a property that looks at this slot alone, perhaps
     local: Any  # [value] I32: which value of its slot it is
+    blocks: Any  # [value, word] U64: the steps that are known to be disabled wherever their slot has this value
+    gates: Any  # I32: the slots whose values may block steps
     holds: Any  # [node] U64: at the last slot of a check, the values with which it is known to hold: one bit for each of the slot's first HELD
     asked: Any  # [place, 2] I64: node << 32 | value, 0 if free; what it leads to
     shift: Any  # 64 - log2(places)
@@ -88,15 +94,28 @@ class Stubborn(NamedTuple):
 @njit(cache=True, nogil=True)
 def look(asked: I64, shift: np.uint64, key: int) -> int:
     """The answer to a key: node << 32 | value."""
-    mask = asked.shape[0] - 1
-    place = np.int64((np.uint64(key) * SPREAD) >> shift)
+    mask = np.uint64(asked.shape[0] - 1)
+    place = (np.uint64(key) * SPREAD) >> shift
     while True:
         found = asked[place, 0]
         if found == key:
             return asked[place, 1]
         if found == 0:
             return np.int64(MISS)
-        place = (place + 1) & mask
+        place = (place + np.uint64(1)) & mask
+
+
+@njit(cache=True, nogil=True)
+def next_bit(bits: U64, s: int) -> int:
+    """The first bit from s on that is not set, or the number of bits."""
+    w, end = s >> 6, 64 * bits.shape[0]
+    while s < end:
+        left = ~bits[w] >> np.uint64(s & 63)
+        if left:
+            return s + PLACES[((left & (~left + np.uint64(1))) * SEQUENCE) >> np.uint64(58)]
+        w += 1
+        s = w << 6
+    return end
 
 
 @njit(cache=True, nogil=True)
@@ -133,7 +152,7 @@ def missing(seen: I64, misses: I64, count: int, row: int, step: int, key: int) -
 @njit(cache=True, nogil=True)
 def expand(
     t: Arrays, p: Stubborn, full: U8, rows: Any, prints: U64, busy: U16, only: U16, todo: U32, base: int,
-    print_out: U64, step_out: U16, reaction_out: I32, start: U32, size: U16, fired: I64, misses: I64, seen: I64, again: U32,
+    print_out: U64, step_out: U16, reactionout: I32, start: U32, size: U16, fired: I64, misses: I64, seen: I64, again: U32,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Write a candidate for each step that is enabled in the rows `todo`, from place `base` on: those of row r from start[r] on, size[r] of them.
 
@@ -147,14 +166,17 @@ def expand(
     keys, heads, rests, popped, asked, shift = t.key, t.head, t.rest, t.popped, t.asked, t.shift
     mouth, selector, chosen, silent, takes, start_of, reads, read = t.mouth, t.selector, t.chosen, t.silent, t.takes, t.start, t.reads, t.read
     guard, barred, reactions, delta, append = t.guard, t.barred, t.reactions, t.delta, t.append
-    reduced, words, narrowing, changers, variants = p.conflicts.shape[0] > 0, p.conflicts.shape[2], p.narrowing, p.changers, p.numbers
+    blocks, gates = t.blocks, t.gates
+    reduced, words, narrowing, changers, variants = p.conflicts.shape[0] > 0, blocks.shape[1], p.narrowing, p.changers, p.numbers
     steps, wide, room, one = selector.shape[0], print_out.shape[1] > 1, print_out.shape[0], np.uint64(1)
     symmetric, images = prints.shape[1] > print_out.shape[1], np.zeros(prints.shape[1], np.uint64)
     why, enabled, sets = np.zeros(steps, np.int64), np.zeros(words, np.uint64), np.zeros((4, words), np.uint64)
-    # What each step's guard, selector and word answered last, and to which key: neighbours often ask the same.
+    blocked = np.zeros(words, np.uint64)
+    # What each step's guard, selector, word and slots answered last, and to which key: neighbours often ask the same.
     guard_key, guard_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
     move_key, move_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
     word_key, word_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
+    path_key, path_answer = np.full(steps << 3, -1, np.int64), np.zeros(steps << 3, np.int64)
     n, lost, failed, unfinished = base, 0, np.int64(-1), 0
     for turn in range(todo.shape[0]):
         r = np.int64(todo[turn])
@@ -165,8 +187,17 @@ def expand(
         first, complete, lowest, highest = n, True, 0, steps
         if only.shape[0] > 0:
             lowest, highest = np.int64(only[r]), np.int64(only[r]) + 1
+        elif not reduced:  # a reduction wants to know why each of the others is disabled
+            blocked[:] = 0
+            for k in range(gates.shape[0]):
+                for w in range(words):
+                    blocked[w] |= blocks[rows[r, gates[k]], w]
         enabled[:] = 0
-        for s in range(lowest, highest):
+        s = lowest - 1
+        while True:
+            s = next_bit(blocked, s + 1)
+            if s >= highest:
+                break
             if mouth[s] >= 0 and heads[rows[r, mouth[s]]] < 0:
                 why[s] = EMPTY
                 continue
@@ -211,7 +242,10 @@ def expand(
                 k, end = np.int64(reads[move, 0]), np.int64(reads[move, 1])
                 while k < end and reaction >= 0:
                     key = (reaction << THIRTY_TWO) | np.int64(rows[r, read[k]])
-                    reaction = look(asked, shift, key)
+                    at = (s << 3) + (k & 7)
+                    if key != path_key[at]:
+                        path_key[at], path_answer[at] = key, look(asked, shift, key)
+                    reaction = path_answer[at]
                     k += 1
             if reaction < 0:
                 if reaction == MISS:
@@ -255,7 +289,7 @@ def expand(
                 if wide:
                     print_out[n, 1] = y
                 step_out[n] = s
-                reaction_out[n] = reaction
+                reactionout[n] = reaction
                 n += 1
                 enabled[s >> 6] |= one << np.uint64(s & 63)
         if complete and reduced:
@@ -269,11 +303,11 @@ def expand(
                     complete = False
                     lost = missing(seen, misses, lost, r, steps, (np.int64(1) << np.int64(62)) | np.int64(rows[r, narrowing]))
                 else:
-                    kept = keep_stubborn(t, p, variant, rows, r, first, n, enabled, why, print_out, step_out, reaction_out, sets)
+                    kept = keep_stubborn(t, p, variant, rows, r, first, n, enabled, why, print_out, step_out, reactionout, sets)
                     full[r] = kept == n
                     n = kept
         if complete and symmetric:
-            take_least(t, rows, r, prints, first, n, print_out, reaction_out, images)
+            take_least(t, rows, r, prints, first, n, print_out, reactionout, images)
         if complete:
             start[r], size[r] = first, n - first
             for k in range(first, n):
@@ -286,12 +320,12 @@ def expand(
 
 
 @njit(cache=True, nogil=True)
-def take_least(t: Arrays, rows: Any, r: int, prints: U64, first: int, n: int, print_out: U64, reaction_out: I32, images: U64) -> None:
+def take_least(t: Arrays, rows: Any, r: int, prints: U64, first: int, n: int, print_out: U64, reactionout: I32, images: U64) -> None:
     """Of the states that the candidates first…n-1 of row r lead to, take the least fingerprints of all images; `images` is room for them."""
     keys, rests, popped, asked, shift, reactions, delta, append = t.key, t.rest, t.popped, t.asked, t.shift, t.reactions, t.delta, t.append
     columns, width = prints.shape[1], print_out.shape[1]
     for i in range(first, n):
-        reaction = np.int64(reaction_out[i])
+        reaction = np.int64(reactionout[i])
         for c in range(width, columns):
             images[c] = prints[r, c] ^ delta[reaction, c]
         taken = np.int64(reactions[reaction, TAKES])
@@ -329,7 +363,7 @@ def variant_of(silent: U8, changers: U64, variants: I32, value: int, enabled: U6
 @njit(cache=True, nogil=True)
 def keep_stubborn(
     t: Arrays, p: Stubborn, variant: int, rows: Any, r: int, first: int, n: int, enabled: U64, why: I64,
-    print_out: U64, step_out: U16, reaction_out: I32, sets: U64,
+    print_out: U64, step_out: U16, reactionout: I32, sets: U64,
 ) -> int:  # fmt: skip
     """Of the candidates first…n-1 of row r, keep those of the stubborn set with the fewest; answers the place after the last.
 
@@ -340,7 +374,7 @@ def keep_stubborn(
     grown, done, best = sets[1], sets[2], sets[3]
     for c in range(first, n):
         s = np.int64(step_out[c])
-        slot = np.int64(reactions[reaction_out[c], TAKES])
+        slot = np.int64(reactions[reactionout[c], TAKES])
         if slot < 0:
             slot = np.int64(serves[s])
         if not protocol[s] or slot < 0 or not idle[rows[r, slot]]:
@@ -381,14 +415,14 @@ def keep_stubborn(
     for k in range(first, n):
         if best[step_out[k] >> 6] >> np.uint64(step_out[k] & 63) & one:
             print_out[kept] = print_out[k]
-            step_out[kept], reaction_out[kept] = step_out[k], reaction_out[k]
+            step_out[kept], reactionout[kept] = step_out[k], reactionout[k]
             kept += 1
     return kept
 
 
 @njit(cache=True, nogil=True)
 def materialise(
-    t: Arrays, rows: Any, busy: U16, new: U32, origin: U32, lo: int, hi: int, print_in: U64, step_in: U16, reaction_in: I32, first: int,
+    t: Arrays, rows: Any, busy: U16, new: U32, origin: U32, lo: int, hi: int, print_in: U64, step_in: U16, reactionin: I32, first: int,
     rows_out: Any, prints_out: U64, busy_out: U16, parent_out: U32, arrival_out: U16, suspect_out: U8,
 ) -> int:  # fmt: skip
     """Write the rows of the new states lo…hi-1 of a batch; `first` is the number of the state in rows[0].  Answers how many are quiescent."""
@@ -397,7 +431,7 @@ def materialise(
     columns, width, quiet = prints_out.shape[1], print_in.shape[1], 0
     for i in range(lo, hi):
         j = np.int64(new[i])
-        r, reaction = np.int64(origin[i]), np.int64(reaction_in[j])
+        r, reaction = np.int64(origin[i]), np.int64(reactionin[j])
         owing, odd = np.int64(busy[r]), np.uint8(0)
         for slot in range(slots):
             rows_out[i, slot] = rows[r, slot]

@@ -39,6 +39,7 @@ class Tables:
         self.key, self.busy = Column(np.uint64, self.columns), Column(np.uint8)
         self.head, self.rest = Column(np.int32), Column(np.int32)
         self.popped, self.suspect, self.local = Column(np.uint64, self.columns), Column(np.uint8), Column(np.int32)
+        self.blocks, self.gates = Column(np.uint64, -(-len(model.steps) // 64) or 1), Column(np.int32)
         self._asked = np.zeros((ENOUGH, 2), np.int64)
         self._shift = np.uint64(64 - (ENOUGH.bit_length() - 1))
         self._known: dict[int, int] = {}  # node << 32 | value: the same answers
@@ -90,8 +91,10 @@ class Tables:
             for slot in slots_of:
                 self._asked_at.setdefault(slot, []).append(check)
         self.images.begin()
+        self._fed: dict[Slot, list[int]] = {}  # by slot: the steps that always take from it
         for index, step in enumerate(model.steps):
             self._add_step(index, step)
+        self.gates.extend(sorted({slot for of in (self.mouth, self.guard, self.selector) for slot in of.items if slot >= 0}))
 
     # ---- values ---------------------------------------------------------------------------------------
 
@@ -126,12 +129,22 @@ class Tables:
         self.busy.append(not self.model.idle(slot, value))
         self.head.append(head)
         self.rest.append(rest)
+        self.blocks.append((0,) * self.blocks.width)
+        if head < 0:
+            for step in self._fed.get(slot, ()):
+                self._block(number, step)
         self.popped.append(key if rest < 0 else tuple(map(xor, key, self.key[rest])))
         self.suspect.append(any(self._may_breach(check, value) for check in self._single[slot]))
         if self.images.symmetries and not self.suspect[number]:  # they will not be asked in a state
             for check in self._single[slot]:
                 self.images.answered(check, (value,), False)
         return number
+
+    def _block(self, number: int, step: int) -> None:
+        """Have the kernels pass over the step wherever its slot has this value."""
+        words = list(self.blocks[number])
+        words[step >> 6] |= 1 << (step & 63)
+        self.blocks[number] = tuple(words)
 
     def _may_breach(self, check: int, value: Value) -> bool:
         try:
@@ -192,6 +205,8 @@ class Tables:
         self.guard.append(-1 if step.guard is None else step.guard[0])
         self.barred.append(self.node())
         self.mouth.append(step.fixed.takes if fixed and step.fixed.takes is not None else -1)
+        if self.mouth[index] >= 0:
+            self._fed.setdefault(self.mouth[index], []).append(index)
         self.silent.append(step.only_when_quiescent)
         self.owed.append(step.kind is Kind.PROTOCOL)
 
@@ -230,6 +245,8 @@ class Tables:
             value, node = row[step.selector], move
             known = self.known(node, value)
             move = self.put(node, value, self._select(index, self.values[value])) if known is None else known
+            if move in (DISABLED, GONE):
+                self._block(value, index)
             if move < 0:
                 return
         footprint, node = self.moves[move][1], self.start[move]
@@ -259,6 +276,8 @@ class Tables:
             self.images.refused(index, guard[0], self.values[value], refused)
         except Exception as cause:
             return self.put(node, value, self._failed(index, cause))
+        if refused is not None:
+            self._block(value, index)
         return self.put(node, value, 0 if refused is None else _disabled(refused))
 
     def _select(self, index: int, value: Value) -> int:
@@ -444,7 +463,7 @@ class Tables:
             self._publish()
         arrays = Arrays(
             self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
-            self.local.array, self.holds.array,
+            self.local.array, self.blocks.array, self.gates.array[: len(self.gates.items)], self.holds.array,
             self._asked, self._shift, self.selector.array[: len(self.selector.items)], self.chosen.array, self.guard.array, self.barred.array,
             self.mouth.array, self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
             self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,

@@ -9,6 +9,7 @@ from typing import Any
 from roamcheck.model.interface import Model, State, Value
 from roamcheck.model.overlay import Overlay
 from roamcheck.model.world import Budget
+from roamcheck.spec.arrow_state import ArrowBroker
 from roamcheck.spec.messages import KINDS, Timestamp, describe, hops
 from roamcheck.spec.state import Broker, Publisher, Subscriber
 
@@ -77,12 +78,23 @@ def _broker(old: Broker, new: Broker) -> Iterator[str]:
             yield f"R ({entry.filter}, {moved.next_hop} → {entry.next_hop}, {entry.subscriber})"
     for entry in gone:
         yield f"R − ({entry.filter}, {entry.next_hop}, {entry.subscriber})"
+    if isinstance(old, ArrowBroker) and isinstance(new, ArrowBroker):
+        yield from _arrows(old, new)
     for s in sorted({s for s, _ in (*old.timestamps, *new.timestamps)}):
         if old.stamp(s) != new.stamp(s):
             yield f"T({s}) {stamp(old.stamp(s))} → {stamp(new.stamp(s))}"
     for s in sorted({s for s, _ in (*old.queues, *new.queues)}):
         if old.queue(s) != new.queue(s):
             yield f"Q({s}) {_list(old.queue(s))} → {_list(new.queue(s))}"
+
+
+def _arrows(old: ArrowBroker, new: ArrowBroker) -> Iterator[str]:
+    for s in sorted({s for s, _ in (*old.directions, *new.directions)}):
+        if old.direction(s) != new.direction(s):
+            yield f"P({s}) {old.direction(s) or '–'} → {new.direction(s) or '–'}"
+    for z, role in new.greeted:
+        if old.role(z) != role:
+            yield f"greets {z}, as its {role}"
 
 
 def _interfaces(name: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[str]:
@@ -150,6 +162,9 @@ def in_full(value: Value) -> Iterator[str]:
         case Broker():
             yield f"N = {_list(value.neighbours)}  C = {_list(value.subscribers)}  publishers = {_list(value.publishers)}"
             yield "R = {" + ", ".join(f"({f}, {z}, {s})" for f, z, s in value.routing) + "}"
+            if isinstance(value, ArrowBroker):
+                yield "P = {" + ", ".join(f"{s}: {z}" for s, z in value.directions) + "}"
+                yield "greeted = {" + ", ".join(f"{z}: as {role}" for z, role in value.greeted) + "}"
             yield "T = {" + ", ".join(f"{s}: {stamp(t)}" for s, t in value.timestamps) + "}"
             yield "Q = {" + ", ".join(f"{s}: {_list(q)}" for s, q in value.queues) + "}"
         case Subscriber():

@@ -140,7 +140,7 @@ def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str
         "version": __version__,
         "scenario": question.scenario.name,
         "protocol": question.protocol,
-        "readings": question.readings.as_dict(),
+        "readings": question.readings.as_dict(question.protocol),
         "assumptions": assumptions_data(question.assume),
         "properties": list(question.properties),
         "mutant": mutant,
@@ -200,7 +200,7 @@ def as_record(given: Answer) -> dict[str, Any]:
     return {
         "scenario": question.scenario.name,
         "protocol": question.protocol,
-        "readings": question.readings.as_dict(),
+        "readings": question.readings.as_dict(question.protocol),
         "assumptions": assumptions_data(question.assume),
         "engine": given.engine,
         **({"mutant": given.mutant} if given.mutant is not None else {}),

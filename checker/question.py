@@ -16,7 +16,7 @@ from roamcheck.model.scenario import ASSUMPTIONS, Assumptions, Scenario
 from roamcheck.model.world import World
 from roamcheck.spec.properties import PROPERTIES, not_applicable
 from roamcheck.spec.protocols import PROTOCOLS
-from roamcheck.spec.readings import NAMED_SETS, PRINTED, READINGS, Readings, check_reading
+from roamcheck.spec.readings import NAMED_SETS, PRINTED, READINGS, Readings, check_asked, check_reading
 
 
 class QuestionError(ValueError):
@@ -90,7 +90,12 @@ def question(
     assume = replace(scenario.assume, **changes)
     assume = in_force(assume, known)
     base = PRINTED if readings is None else NAMED_SETS[readings]
-    return Question(scenario, name, base.with_values(chosen), assume, tuple(p for p in PROPERTIES if not properties or p in properties))
+    values = base.with_values(chosen)
+    try:
+        check_asked(name, values)
+    except ValueError as error:
+        raise QuestionError(str(error)) from None
+    return Question(scenario, name, values, assume, tuple(p for p in PROPERTIES if not properties or p in properties))
 
 
 def _choose(what: str, found: str, choices: Mapping[str, object] | tuple[str, ...]) -> None:

@@ -23,7 +23,7 @@ Transform = Callable[[str, str], str | ast.Module]  # (the module's name among A
 Function = tuple[str, str]  # (the module's name among ALGORITHMS, the function's)
 
 PACKAGE = "roamcheck.spec.algorithms"
-_CLAIM = re.compile(r"(TR19|RP16|WN23) Algorithm (\d)[^;]*?\(lines (\d+)–(\d+)\)")
+_CLAIM = re.compile(r"(TR19|RP16|WN23|MFTR) Algorithm (\d)[^;]*?\(lines (\d+)–(\d+)\)")
 _TAG = re.compile(r"# l\.(\d+)(?:–(\d+))?(?: \| (WN23) l\.(\d+)(?:–(\d+))?)?$")
 
 
@@ -88,7 +88,7 @@ def _importer(copies: Mapping[str, ModuleType]) -> Callable[..., Any]:
 
 def functions_of(protocol: Protocol) -> frozenset[Function]:
     """The functions of the algorithm modules that the protocol may call, directly or through each other."""
-    called = [*protocol.handlers.values(), *([protocol.migrate] if protocol.migrate else []), "returns.on_return"]
+    called = [*protocol.handlers.values(), *(path for path in (protocol.migrate, protocol.fall, protocol.returned) if path)]
     pending = [_function(*path.split(".")) for path in called]
     pending += [f for f in vars(ALGORITHMS["clients"]).values() if isinstance(f, FunctionType)]
     found: dict[Function, None] = {}
@@ -122,7 +122,7 @@ def _names(code: CodeType) -> list[str]:
 class Printed:
     """Lines of a printed algorithm."""
 
-    paper: str  # "TR19", "RP16" or "WN23"
+    paper: str  # "TR19", "RP16", "WN23" or "MFTR"
     number: int  # of the algorithm
     first: int
     last: int

@@ -208,7 +208,7 @@ def as_record(given: Searched) -> dict[str, Any]:
     return {
         "scenario": question.scenario.name,
         "protocol": question.protocol,
-        "readings": question.readings.as_dict(),
+        "readings": question.readings.as_dict(question.protocol),
         "assumptions": assumptions_data(question.assume),
         "engine": effort.strategy,
         **({"mutant": answer.mutant} if answer.mutant is not None else {}),

@@ -195,7 +195,7 @@ def assumptions_data(assume: Assumptions) -> dict[str, JSON]:
 def _header_data(header: Header) -> dict[str, JSON]:
     breach = header.breach
     values: tuple[JSON, ...] = (
-        FORMAT, as_data(header.scenario), header.protocol, dict(header.readings.as_dict()), assumptions_data(header.assume), header.property,
+        FORMAT, as_data(header.scenario), header.protocol, dict(header.readings.as_dict(header.protocol)), assumptions_data(header.assume), header.property,
         None if breach is None else {"conjunct": breach.conjunct, "values": dict(breach.values)}, header.loop, header.length, header.engine,
         header.seed, header.version, header.initial, header.digest,
     )  # fmt: skip
@@ -268,10 +268,11 @@ def _read_header(data: dict[str, object]) -> Header:
     for key in _HEADER:
         table.need(key, f"a header has {', '.join(_HEADER)}")
     scenario = _read_scenario(table.get("scenario"))
+    protocol = table.choice("protocol", PROTOCOLS)
     header = Header(
         scenario,
-        table.choice("protocol", PROTOCOLS),
-        _read_readings(Table(("readings",), table.get("readings"), KNOWN_READINGS)),
+        protocol,
+        _read_readings(table.get("readings"), protocol),
         _read_assumptions(Table(("assumptions",), table.get("assumptions"), (*ASSUMPTIONS, "lossy")), scenario),
         None if data["property"] is None else table.choice("property", PROPERTIES),
         None if data["breach"] is None else _read_breach(Table(("breach",), table.get("breach"), ("conjunct", "values"))),
@@ -331,8 +332,10 @@ def _read_scenario(data: object) -> Scenario:
         raise Problem(("scenario",), None, error.problem, error.hint) from None
 
 
-def _read_readings(table: Table) -> Readings:
-    return PRINTED.with_values({name: table.choice(name, values) for name, values in KNOWN_READINGS.items()})
+def _read_readings(data: object, protocol: str) -> Readings:
+    asked = PRINTED.as_dict(protocol)
+    table = Table(("readings",), data, asked)
+    return PRINTED.with_values({name: table.choice(name, KNOWN_READINGS[name]) for name in asked})
 
 
 def _read_assumptions(table: Table, scenario: Scenario) -> Assumptions:

@@ -15,6 +15,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Any, get_args, get_origin, get_type_hints
 
+from roamcheck.spec.arrow_state import ArrowBroker
 from roamcheck.spec.filters import NAME, NAME_RULE, show
 from roamcheck.spec.messages import INFINITE, KINDS, Message
 from roamcheck.spec.state import Broker
@@ -25,7 +26,10 @@ from .scenario import JSON
 from .world import Budget
 
 DIGEST = re.compile(r"[0-9a-f]{32}")  # what `digest` returns
-MAPS = {(Broker, "timestamps"), (Broker, "queues"), (Overlay, "parents"), (Budget, "left")}  # sorted pairs of a name and a value
+MAPS = {
+    (Broker, "timestamps"), (Broker, "queues"), (ArrowBroker, "timestamps"), (ArrowBroker, "queues"), (ArrowBroker, "directions"),
+    (ArrowBroker, "greeted"), (Overlay, "parents"), (Budget, "left"),
+}  # sorted pairs of a name and a value  # fmt: skip
 _HOPS = re.compile(r"∞(\+[1-9][0-9]{0,17})?")
 
 
@@ -139,6 +143,10 @@ def _decoded(hint: Any, path: tuple[str, ...], data: object) -> object:
     """A field of a message, as its type wants it."""
     if hint is int:
         return _number(path, data)
+    if hint is bool:
+        if not isinstance(data, bool):
+            raise NoMessage(path, show(data), "not a truth value", "true or false")
+        return data
     if get_origin(hint) is tuple:
         if not isinstance(data, list):
             raise NoMessage(path, show(data), "not a list", "a set or a sequence is a list")

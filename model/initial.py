@@ -74,7 +74,7 @@ def initial_broker(w: World, overlay: Overlay, b: BrokerId) -> Broker:
     """Links and clients as given, and nothing known."""
     subscribers = tuple(sorted(SubscriberId(s.name) for s in w.scenario.subscribers if s.at == b))
     publishers = tuple(sorted(PublisherId(p.name) for p in w.scenario.publishers if p.at == b))
-    return Broker(b, overlay.neighbours(b), subscribers, publishers)
+    return w.protocol.broker.fresh(b, overlay.neighbours(b), subscribers, publishers, overlay.parent(b))
 
 
 def settled(w: World, overlay: Overlay, i: Broker, s: Subscriber) -> Broker:

@@ -23,7 +23,7 @@ def measures(w: World) -> tuple[Measure, ...]:
     found = []
     if w.rules.names_subscribers:
         found += [Measure("staleness", places, _summed(w, m.staleness)), Measure("disagreement", places, _summed(w, m.disagreement))]
-    if w.rules.timestamps:
+    if w.protocol.hops and w.rules.timestamps:
         found.append(Measure("hop-count-error", places, _summed(w, m.hop_count_error)))
     if w.rules.queues:
         found.append(Measure("queued", brokers, lambda values: m.queued(cast(tuple[Broker, ...], values))))

@@ -12,7 +12,7 @@ from roamcheck.spec.state import Broker, Publisher, Subscriber
 from .bounds import may_come_up, may_fall, possible_parents, widest
 from .interface import Disabled, Effect, Footprint, Kind, Slot, Step, Value, Word
 from .overlay import Overlay
-from .world import Budget, Words, World, emit, lose_link
+from .world import Budget, Words, World, drop, emit, lose_link
 
 Claim = Callable[[Budget], Budget | Disabled]
 Arguments = tuple[tuple[str, str], ...]
@@ -147,7 +147,7 @@ def crash(w: World, b: BrokerId, volatile: bool, claim: Claim, more: Arguments) 
         after += [()] * len(ways)
         attached = [c for c in visitors if i.is_up(c)]
         for z in (*attached, *overlay.neighbours(b)):  # all at once: nothing that comes back is sent over a link that falls too
-            i = i.unlinked(z)
+            i = drop(w, i, z)
         for c in attached:
             i = lose_link(w, i, c, cast(tuple[Message, ...], in_flight.get((b, c), ())), words)
         at = len(clients) + len(ways)
@@ -156,7 +156,7 @@ def crash(w: World, b: BrokerId, volatile: bool, claim: Claim, more: Arguments) 
             overlay, at = overlay.without_link(b, n), at + 3
             after += [neighbour, (), ()]
         if volatile:
-            i, overlay = Broker(b, (), (), ()), overlay.with_parent(b, None)
+            i, overlay = w.protocol.broker.fresh(b, (), (), (), None), overlay.with_parent(b, None)
         return Effect((overlay, budget, i, *after), words.collected())
 
     arguments = (("broker", b), ("state", "volatile" if volatile else "durable"), *more)

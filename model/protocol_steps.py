@@ -87,8 +87,10 @@ def learn_of_return(w: World, way: Way) -> Step:
 
 
 def turn(w: World, b: BrokerId) -> Step:
-    """A pending overlay step: the new leader's heartbeat reaches b, whose next hop turns round (reading reroot: and b migrates)."""
-    migrates = w.rules.readings.reroot == "every-changed-hop"
+    """A pending overlay step: the new leader's heartbeat reaches b, whose next hop turns round (reading reroot, or what the protocol has
+    instead: and b migrates)."""
+    reading, value = w.protocol.rerooting
+    migrates = w.rules.readings.value(reading) == value
     footprint = Footprint(reads=(w.overlay, w.broker[b]), appends=w.outgoing(b)) if migrates else Footprint(reads=(w.overlay,))
     not_yet = Disabled("the heartbeat of a new leader has reached its neighbour", w.overlay, for_good=not may_merge(w.scenario))
 

@@ -13,7 +13,33 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from roamcheck.spec.messages import Bmig, BmigModular, Bquery, BrokerId, Bsub, Btab, Entry, Filters, Fmig, Mig, Pub, Rep, Stamped, Sub, Uns
+from roamcheck.spec.arrow_state import ArrowBroker
+from roamcheck.spec.messages import (
+    LOST,
+    Bmig,
+    BmigModular,
+    BmigOnce,
+    Bquery,
+    BqueryNumber,
+    BrokerId,
+    Bsub,
+    BsubClaim,
+    Btab,
+    Entry,
+    Filters,
+    Fmig,
+    Mig,
+    Numbered,
+    Pub,
+    PubFor,
+    Rep,
+    Stamped,
+    Sub,
+    SubSince,
+    Turn,
+    Uns,
+    UnsSince,
+)
 from roamcheck.spec.state import Broker, Owed, Publisher, Received, Subscriber
 
 from .interface import Footprint, Slot, State, Step, Symmetry, Value, Word
@@ -233,7 +259,7 @@ class Renaming:
     Sets are kept in the order of names and are sorted anew.  Sequences stay as they are: channels, queues, `received`, `published`, `turning`.
     """
 
-    interfaces: Mapping[Any, Any]  # brokers and clients; nobody ("") and nowhere (None) stand for themselves
+    interfaces: Mapping[Any, Any]  # brokers and clients; nobody (""), nowhere (None) and LOST stand for themselves
     filters: Mapping[Any, Any]
     events: Mapping[Any, Any]
     moves: Mapping[Any, Any]
@@ -277,6 +303,9 @@ class Renaming:
 
     def _broker(self, i: Broker) -> Broker:
         z, e = self.interfaces, self.events
+        if isinstance(i, ArrowBroker):
+            directions = tuple(sorted((z[s], z[y]) for s, y in i.directions))
+            i = replace(i, directions=directions, greeted=tuple(sorted((z[b], role) for b, role in i.greeted)))
         return replace(
             i,
             me=z[i.me],
@@ -312,7 +341,7 @@ class Renaming:
         """What is appended to a slot: a message, a ghost of a subscriber."""
         z, f, e = self.interfaces, self.filters, self.events
         match word:
-            case Sub() | Uns():
+            case Sub() | Uns() | SubSince() | UnsSince():
                 return replace(word, filter=f[word.filter], subscriber=z[word.subscriber])
             case Pub():
                 return replace(word, event=e[word.event], sent_for=_set(z, word.sent_for))
@@ -330,15 +359,24 @@ class Renaming:
                 return word
             case Bmig():
                 return replace(word, children=self._stamped(word.children), others=self._stamped(word.others))
-            case Bquery():
+            case Bquery() | BqueryNumber():
                 return replace(word, subscriber=z[word.subscriber])
-            case Bsub():
+            case PubFor():
+                return replace(word, event=e[word.event], targets=_set(z, word.targets))
+            case Turn():
+                return replace(word, subscribers=_set(z, word.subscribers))
+            case BmigOnce():
+                return replace(word, children=self._numbered(word.children), others=self._numbered(word.others))
+            case Bsub() | BsubClaim():
                 return replace(word, subscriber=z[word.subscriber], filters=_set(f, word.filters))
             case Received():
                 return replace(word, event=e[word.event])
             case Owed():
                 return replace(word, event=e[word.event], via=None if word.via is None else _set(f, word.via))
         raise TypeError(f"a {type(word).__name__} is no word")
+
+    def _numbered(self, subscribers: tuple[Numbered, ...]) -> tuple[Numbered, ...]:
+        return tuple(sorted(one._replace(subscriber=self.interfaces[one.subscriber]) for one in subscribers))
 
     def _stamped(self, subscribers: tuple[Stamped, ...]) -> tuple[Stamped, ...]:
         return tuple(sorted(one._replace(subscriber=self.interfaces[one.subscriber]) for one in subscribers))
@@ -358,7 +396,7 @@ def renaming(w: World, nodes: tuple[Node, ...], permutation: Permutation) -> Ren
 
     interfaces = names("broker", w.broker) | names("subscriber", w.subscriber) | names("publisher", w.publisher)
     return Renaming(
-        {None: None, "": "", **interfaces},
+        {None: None, "": "", LOST: LOST, **interfaces},
         names("filter", (name for name, _ in scenario.filters)),
         names("event", (event.name for event in scenario.events)),
         names("move", (move.id for move in scenario.moves)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from roamcheck.spec.messages import BrokerId, EventId, FilterId, Filters, Message, Pub, PublisherId, Rep, SubscriberId
+from roamcheck.spec.messages import EVENTFUL, BrokerId, EventId, FilterId, Filters, Message, Pub, PublisherId, Rep, SubscriberId
 from roamcheck.spec.protocols import Behaviour, Protocol
 from roamcheck.spec.rules import Rules
 from roamcheck.spec.state import Broker, Owed, Received, Send, Subscriber
@@ -172,9 +172,15 @@ def converse(w: World, i: Broker, s: Subscriber, messages: Iterable[Message], wo
     return i, s
 
 
+def drop(w: World, i: Broker, z: str) -> Broker:
+    """i has no link to z any more, and does what its protocol does then."""
+    i = i.unlinked(z)  # type: ignore[arg-type]
+    return i if w.acts.fall is None else w.acts.fall(i, z, w.rules)  # type: ignore[arg-type]
+
+
 def lose_link(w: World, i: Broker, z: str, in_flight: tuple[Message, ...], words: Words) -> Broker:
     """The link between i and z is down: i drops z, and learns now or later which PUBs and REPs it had under way were not delivered."""
-    i = i.unlinked(z)  # type: ignore[arg-type]
+    i = drop(w, i, z)
     if w.falling_links_return:
         for message in in_flight:
             i = give_back(w, i, z, message, words)
@@ -183,7 +189,7 @@ def lose_link(w: World, i: Broker, z: str, in_flight: tuple[Message, ...], words
 
 def give_back(w: World, i: Broker, z: str, message: Message, words: Words) -> Broker:
     """i learns, now or later, that z did not get the message; it cares for PUB and REP alone."""
-    if not w.protocol.queues or not isinstance(message, Pub | Rep):
+    if not w.protocol.queues or not isinstance(message, EVENTFUL):
         return i
     if w.later and (i.me, z) in w.returned:  # a stranger to whom no link can ever lead is found out at once
         words.add(w.returned[i.me, z], message)

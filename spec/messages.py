@@ -16,6 +16,7 @@ EventId = NewType("EventId", str)
 Interface = BrokerId | SubscriberId | PublisherId  # whom a broker can talk to: z ∈ I_i
 
 NOBODY = SubscriberId("")  # the subscriber of a SUB that names none (RP16 Algorithm 1)
+LOST = BrokerId("(lost)")  # the next hop of a subscriber whose link has fallen (mft-pubsub-r); no broker can bear the name
 INFINITE = 1_000_000_000  # the hop count ∞ of a subscriber never heard of
 
 
@@ -151,11 +152,85 @@ class Bsub:
     h: int
 
 
-Message = Sub | Uns | Pub | Mig | Rep | Filters | BmigModular | Btab | Fmig | Bmig | Bquery | Bsub
+class Numbered(NamedTuple):
+    """(s, t): a subscriber in the lists of mft-pubsub-r's BMIG."""
+
+    subscriber: SubscriberId
+    t: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubSince:
+    """SUB between the brokers of mft-pubsub-r: the filters of number `base` and f are those of number t; base 0 is a claim."""
+
+    filter: FilterId
+    subscriber: SubscriberId
+    t: int
+    base: int  # t₀
+
+
+@dataclass(frozen=True, slots=True)
+class UnsSince:
+    """UNS between the brokers of mft-pubsub-r: the filters of number `base` without f are those of number t; base 0 is a claim."""
+
+    filter: FilterId
+    subscriber: SubscriberId
+    t: int
+    base: int  # t₀
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """TURN: these subscribers are reached through the sender from now on."""
+
+    subscribers: tuple[SubscriberId, ...]  # S
+
+
+@dataclass(frozen=True, slots=True)
+class BmigOnce:
+    """BMIG of mft-pubsub-r: who is reached through the sender, who the sender has no way to, and the numbers of their filters."""
+
+    children: tuple[Numbered, ...]  # C
+    others: tuple[Numbered, ...]  # O
+
+
+@dataclass(frozen=True, slots=True)
+class BsubClaim:
+    """BSUB of mft-pubsub-r: all filters of s and their number; and, if it is a claim, that s is reached through the sender."""
+
+    subscriber: SubscriberId
+    filters: tuple[FilterId, ...]  # F
+    t: int
+    claim: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BqueryNumber:
+    """BQUERY of mft-pubsub-r: what do you know of s that is newer than number t?"""
+
+    subscriber: SubscriberId
+    t: int
+
+
+@dataclass(frozen=True, slots=True)
+class PubFor:
+    """PUB between the brokers of mft-pubsub-r: publish e to these subscribers."""
+
+    event: EventId
+    targets: tuple[SubscriberId, ...]  # S
+
+
+Message = (
+    Sub | Uns | Pub | Mig | Rep | Filters | BmigModular | Btab | Fmig | Bmig | Bquery | Bsub
+    | SubSince | UnsSince | Turn | BmigOnce | BsubClaim | BqueryNumber | PubFor
+)  # fmt: skip
+
+EVENTFUL = (Pub, PubFor, Rep)  # what comes back when it was not delivered
 
 KINDS: dict[type, str] = {
     Sub: "SUB", Uns: "UNS", Pub: "PUB", Mig: "MIG", Rep: "REP", Filters: "FILTERS",
     BmigModular: "BMIG", Btab: "BTAB", Fmig: "FMIG", Bmig: "BMIG", Bquery: "BQUERY", Bsub: "BSUB",
+    SubSince: "SUB", UnsSince: "UNS", Turn: "TURN", BmigOnce: "BMIG", BsubClaim: "BSUB", BqueryNumber: "BQUERY", PubFor: "PUB",
 }  # fmt: skip
 
 
@@ -194,8 +269,24 @@ def describe(message: Message) -> str:
             body = f"{s}, {t}, {hops(h)}"
         case Bsub(s, fs, stamp, h):
             body = f"{s}, [{', '.join(fs)}], ({stamp.t}, {hops(stamp.h)}), {h}"
+        case SubSince(f, s, t, base) | UnsSince(f, s, t, base):
+            body = f"{f}, {s}, {t}, {base}"
+        case Turn(subscribers):
+            body = f"[{', '.join(subscribers)}]"
+        case BmigOnce(c, o):
+            body = f"C=[{_numbered(c)}], O=[{_numbered(o)}]"
+        case BsubClaim(s, fs, t, claim):
+            body = f"{s}, [{', '.join(fs)}], {t}, {'claim' if claim else 'no claim'}"
+        case BqueryNumber(s, t):
+            body = f"{s}, {t}"
+        case PubFor(e, targets):
+            body = f"{e}, [{', '.join(targets)}]"
     return f"{kind(message)}({body})"
 
 
 def _stamped(subscribers: tuple[Stamped, ...]) -> str:
     return ", ".join(f"({s}, {t}, {hops(h)})" for s, t, h in subscribers)
+
+
+def _numbered(subscribers: tuple[Numbered, ...]) -> str:
+    return ", ".join(f"({s}, {t})" for s, t in subscribers)

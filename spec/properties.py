@@ -12,13 +12,18 @@ from itertools import pairwise
 from typing import Protocol as Interface_
 from typing import cast
 
+from .arrow_state import ArrowBroker
 from .breach import Breach
 from .messages import (
+    LOST,
     Bmig,
     BmigModular,
+    BmigOnce,
     Bquery,
+    BqueryNumber,
     BrokerId,
     Bsub,
+    BsubClaim,
     Btab,
     Entry,
     EventId,
@@ -28,11 +33,15 @@ from .messages import (
     Message,
     Mig,
     Pub,
+    PubFor,
     PublisherId,
     Rep,
     Sub,
     SubscriberId,
+    SubSince,
+    Turn,
     Uns,
+    UnsSince,
     describe,
     hops,
 )
@@ -54,6 +63,7 @@ class PropertyInfo:
     needs_timestamps: bool = False
     needs_queues: bool = False
     needs_names: bool = False  # of subscribers, in the routing tables
+    needs_hops: bool = False  # counted in the timestamps
 
 
 EVERY, QUIESCENT, RUN = "every state", "every quiescent state", "every run"
@@ -75,6 +85,7 @@ PROPERTIES: dict[str, PropertyInfo] = {
         PropertyInfo("publisher-order", EVERY, "events of one publisher arrive in the order published", "not promised", decisive=False),
         PropertyInfo(
             "hop-count-exact", QUIESCENT, "T_i(s).h = distance + 1 within the component of s", "not promised", decisive=False, needs_timestamps=True,
+            needs_hops=True,
         ),
     )
 }  # fmt: skip
@@ -84,6 +95,8 @@ def not_applicable(info: PropertyInfo, protocol: Protocol) -> str | None:
     """Why the property is not asked of the protocol; None when it is."""
     if info.needs_timestamps and not protocol.timestamps:
         return f"{protocol.name} keeps no timestamps"
+    if info.needs_hops and not protocol.hops:
+        return f"{protocol.name} counts no hops"
     if info.needs_queues and not protocol.queues:
         return f"{protocol.name} keeps no queues"
     if info.needs_names and not protocol.names_subscribers:
@@ -110,15 +123,20 @@ def well_formed_broker(i: Broker, universe: Universe, rules: Rules) -> Breach | 
     seen: set[tuple[FilterId, SubscriberId]] = set()
     for f, z, s in i.routing:
         entry = (("broker", str(i.me)), ("entry", f"({f}, {z}, {s})"))
-        if not _entry_exists(Entry(f, z, s), universe, rules):
+        if not (_entry_exists(Entry(f, z, s), universe, rules) or (z == LOST and isinstance(i, ArrowBroker))):
             return Breach("an entry names things that exist", entry)
         if not rules.names_subscribers:
             continue
         if (f, s) in seen:
             return Breach("at most one entry per (f, s)", entry)
-        if z not in universe.brokers and z != s:
+        if z not in universe.brokers and z not in (s, LOST):
             return Breach("a client interface in an entry is the entry's own subscriber", entry)
         seen.add((f, s))
+    for s, z in i.directions if isinstance(i, ArrowBroker) else ():
+        if s not in universe.subscribers or z not in (*universe.brokers, s, LOST):
+            return Breach("a next hop leads to a broker, to its own subscriber or nowhere", (("broker", i.me), ("P_i", f"{s}: {z}")))
+        if any(y != z for y in i.next_hops(s)):
+            return Breach("the entries of a subscriber have its next hop", (("broker", i.me), ("P_i", f"{s}: {z}")))
     for s, stamp in i.timestamps:
         if s not in universe.subscribers:
             return Breach("a timestamp names a subscriber that exists", (("broker", i.me), ("T_i", f"{s}: {stamp}")))
@@ -163,7 +181,17 @@ def _message_exists(m: Message, universe: Universe, rules: Rules) -> bool:
             return subscribers.issuperset(s for s, _, _ in (*children, *others))
         case Bquery(s, _, _):
             return s in subscribers
-        case Bsub(s, fs, _, _):
+        case SubSince(f, s, _, _) | UnsSince(f, s, _, _):
+            return f in filters and s in subscribers
+        case Turn(turned):
+            return subscribers.issuperset(turned)
+        case BmigOnce(c, o):
+            return subscribers.issuperset(s for s, _ in (*c, *o))
+        case BqueryNumber(s, _):
+            return s in subscribers
+        case PubFor(e, targets):
+            return e in universe.events and subscribers.issuperset(targets)
+        case Bsub(s, fs, _, _) | BsubClaim(s, fs, _, _):
             return s in subscribers and filters.issuperset(fs)
     return True
 

@@ -16,17 +16,45 @@ from .algorithms import (
     alg6_bmig,
     alg7_consistency,
     clients,
+    mftr_alg1_turns,
+    mftr_alg2_events,
+    mftr_alg3_filters,
+    mftr_alg4_links,
     returns,
     rp16_alg1_static,
     rp16_alg2_dynamic_clients,
     rp16_alg3_dynamic_brokers,
 )
-from .messages import Bmig, BmigModular, Bquery, BrokerId, Bsub, Btab, Fmig, Interface, Message, Mig, Pub, Rep, Sub, Uns
+from .arrow_state import ArrowBroker
+from .messages import (
+    Bmig,
+    BmigModular,
+    BmigOnce,
+    Bquery,
+    BqueryNumber,
+    BrokerId,
+    Bsub,
+    BsubClaim,
+    Btab,
+    Fmig,
+    Interface,
+    Message,
+    Mig,
+    Pub,
+    PubFor,
+    Rep,
+    Sub,
+    SubSince,
+    Turn,
+    Uns,
+    UnsSince,
+)
 from .rules import Reaction, Rules
 from .state import Broker
 
 Handler = Callable[[Broker, Interface, Any, Rules], Reaction]
 Migrate = Callable[[Broker, BrokerId | None, BrokerId, Rules], Reaction]
+Fall = Callable[[Broker, Interface, Rules], Broker]
 
 # In an order in which each module comes after those that it calls.
 ALGORITHMS: dict[str, ModuleType] = {
@@ -34,6 +62,7 @@ ALGORITHMS: dict[str, ModuleType] = {
     for module in (
         alg2_replay, alg7_consistency, alg1_mobile_clients, alg3_mobile_brokers, alg4_timestamped_clients, alg5_migrate, alg6_bmig,
         rp16_alg1_static, rp16_alg2_dynamic_clients, rp16_alg3_dynamic_brokers, clients, returns,
+        mftr_alg1_turns, mftr_alg2_events, mftr_alg3_filters, mftr_alg4_links,
     )
 }  # fmt: skip
 
@@ -56,7 +85,12 @@ class Protocol:
     timestamps: bool  # keeps T_i
     queues: bool  # keeps Q_i, and asks that PUB and REP come back when a link falls
     names_subscribers: bool = True  # entries are (f, z, s), not (f, z)
+    hops: bool = True  # timestamps count hops
     spins: bool = False  # reading flush = spin is what its text says
+    broker: type[Broker] = Broker  # the local state of a broker
+    fall: str | None = None  # what a broker does when a link of its has fallen, before anything comes back
+    returned: str = "returns.on_return"  # what it does with a PUB or REP that comes back
+    rerooting: tuple[str, str] = ("reroot", "every-changed-hop")  # the reading under which a turn over an old link is a migration
 
     def printed(self) -> dict[str, str]:
         """The readings that its own text prints differently from TR19's."""
@@ -79,6 +113,20 @@ _STAMPED = {
     Bmig: "alg6_bmig.on_bmig",
     Bsub: "alg7_consistency.on_bsub",
     Bquery: "alg7_consistency.on_bquery",
+}
+
+_REPAIRED = {
+    Sub: "mftr_alg3_filters.on_change_of_subscriber",
+    Uns: "mftr_alg3_filters.on_change_of_subscriber",
+    Mig: "mftr_alg3_filters.on_mig",
+    SubSince: "mftr_alg3_filters.on_change",
+    UnsSince: "mftr_alg3_filters.on_change",
+    Pub: "mftr_alg2_events.on_pub_of_publisher",
+    PubFor: "mftr_alg2_events.on_pub",
+    Turn: "mftr_alg1_turns.on_turn",
+    BmigOnce: "mftr_alg4_links.on_bmig",
+    BsubClaim: "mftr_alg3_filters.on_bsub",
+    BqueryNumber: "mftr_alg3_filters.on_bquery",
 }
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -119,6 +167,11 @@ PROTOCOLS: dict[str, Protocol] = {
             "mft-pubsub-2023", "the journal version", "WN23 Algorithms 1–5", "WN23", _STAMPED,
             "alg5_migrate.migrate", BROKERS, timestamps=True, queues=True, spins=True,
         ),
+        Protocol(
+            "mft-pubsub-r", "repaired: path reversal that nothing decides against, PUB with targets", "MFTR Algorithms 1–4", "", _REPAIRED,
+            "mftr_alg4_links.migrate", BROKERS, timestamps=True, queues=True, hops=False, broker=ArrowBroker, fall="mftr_alg1_turns.fall",
+            returned="mftr_alg2_events.on_return", rerooting=("reroot-is-nothing", "taken-out"),
+        ),
     )
 }  # fmt: skip
 
@@ -129,6 +182,7 @@ class Behaviour:
 
     handlers: dict[type, Handler]
     migrate: Migrate | None
+    fall: Fall | None
     on_return: Handler
     clients: ModuleType
 
@@ -148,6 +202,7 @@ def behaviour(protocol: Protocol, algorithms: Mapping[str, ModuleType] | None = 
     return Behaviour(
         {kind: function(path) for kind, path in protocol.handlers.items()},
         function(protocol.migrate) if protocol.migrate else None,
-        function("returns.on_return"),
+        function(protocol.fall) if protocol.fall else None,
+        function(protocol.returned),
         modules["clients"],
     )

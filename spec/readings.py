@@ -19,11 +19,20 @@ class Reading:
     question: str
     values: tuple[str, ...]  # the printed value first
     amended: str | None = None  # None: amended = printed
+    only: str | None = None  # the one protocol that asks for it; None: it may be asked of any
 
     @property
     def printed(self) -> str:
         """What the text says, taken at its word."""
         return self.values[0]
+
+
+REPAIRED = "mft-pubsub-r"
+
+
+def _ingredient(name: str, where: str, question: str) -> Reading:
+    """One of the repaired protocol: as it is printed, or without it."""
+    return Reading(name, f"MFTR {where}", question, ("in", "taken-out"), only=REPAIRED)
 
 
 READINGS: tuple[Reading, ...] = (
@@ -103,6 +112,24 @@ READINGS: tuple[Reading, ...] = (
         "losses-left", "none: a question of the model", "is the environment's budget spent while the radio may still lose a message?",
         ("spent", "not-spent"),
     ),
+    _ingredient("pub-targets", "Alg. 2 l.29", "PUB carries whom it is for, or every broker matches again?"),
+    _ingredient("home-refuses", "Alg. 1 l.3", "does the broker at which s is attached refuse a reversal?"),
+    _ingredient("home-answers", "Alg. 1 l.4", "does it answer one that it refuses with TURN?"),
+    _ingredient("fallen-is-lost", "Alg. 1 l.18–20", "does a link that falls leave `lost`, or a next hop that is down?"),
+    _ingredient("greet-first", "Alg. 3 l.41, 51, 63", "does the host flood over a new link only after BMIG?"),
+    _ingredient("lost-in-o", "Alg. 4 l.74", "O is what is lost, or what was reached through b_o?"),
+    _ingredient("o-to-host", "Alg. 4 l.76", "does the joiner point what is in O at the host?"),
+    _ingredient("host-claims", "Alg. 4 l.94–96", "does the host claim what BMIG does not list?"),
+    _ingredient("joiner-ignores", "Alg. 1 l.13", "claims cross: does the joiner ignore the host's, or do both accept?"),
+    _ingredient("host-accepts", "Alg. 1 l.13", "claims cross: does the host accept the joiner's, or do both ignore?"),
+    _ingredient("bmig-notes", "Alg. 4 l.87–88", "does the host note the direction of a subscriber that it first hears of in BMIG?"),
+    _ingredient("reroot-is-nothing", "Alg. 4", "is a next hop that turns over a link that was up nothing at all, or a migration?"),
+    _ingredient("hop-outlives-filters", "Alg. 3 l.39", "is the next hop kept when the last filter is gone?"),
+    _ingredient("base-number", "Alg. 3 l.46", "is a SUB or UNS applied only on the number that it was made from?"),
+    _ingredient("second-filters", "Alg. 3 l.53, 65", "does the home broker, told something newer, ask s again?"),
+    _ingredient("bmig-numbers", "Alg. 4 l.89–93", "does the host compare the numbers in BMIG?"),
+    _ingredient("return-routed", "Alg. 2 l.31–32", "is what comes back routed at once, or queued?"),
+    _ingredient("flush-at-turn", "Alg. 1 l.2, 7", "does the queue go at every turn, or only when s itself has come?"),
 )  # fmt: skip
 
 
@@ -133,6 +160,24 @@ class Readings:
     mig_argument: str = "b"
     merges: str = "wait"
     losses_left: str = "spent"
+    pub_targets: str = "in"
+    home_refuses: str = "in"
+    home_answers: str = "in"
+    fallen_is_lost: str = "in"
+    greet_first: str = "in"
+    lost_in_o: str = "in"
+    o_to_host: str = "in"
+    host_claims: str = "in"
+    joiner_ignores: str = "in"
+    host_accepts: str = "in"
+    bmig_notes: str = "in"
+    reroot_is_nothing: str = "in"
+    hop_outlives_filters: str = "in"
+    base_number: str = "in"
+    second_filters: str = "in"
+    bmig_numbers: str = "in"
+    return_routed: str = "in"
+    flush_at_turn: str = "in"
 
     def with_values(self, values: Mapping[str, str]) -> Readings:
         """These readings with some of them (by printed name) replaced; raises ReadingError."""
@@ -140,9 +185,14 @@ class Readings:
             check_reading(name, value)
         return replace(self, **{_field(name): value for name, value in values.items()})
 
-    def as_dict(self) -> dict[str, str]:
-        """Printed name → value, in the registry's order."""
-        return {reading.name: getattr(self, _field(reading.name)) for reading in READINGS}
+    def as_dict(self, protocol: str | None = None) -> dict[str, str]:
+        """Printed name → value, in the registry's order; for one protocol, without those that only others ask for."""
+        asked = (reading for reading in READINGS if protocol is None or reading.only in (None, protocol))
+        return {reading.name: getattr(self, _field(reading.name)) for reading in asked}
+
+    def value(self, name: str) -> str:
+        """The value of the reading with this printed name."""
+        return str(getattr(self, _field(name)))
 
 
 def check_reading(name: str, value: str) -> None:
@@ -152,6 +202,13 @@ def check_reading(name: str, value: str) -> None:
         raise ReadingError(f"no reading is called {name!r}; readings are {', '.join(known)}")
     if value not in known[name].values:
         raise ReadingError(f"reading {name} has no value {value!r}; values are {', '.join(known[name].values)}")
+
+
+def check_asked(protocol: str, readings: Readings) -> None:
+    """Raise ReadingError if a reading that another protocol alone asks for is not as printed."""
+    for reading in READINGS:
+        if reading.only not in (None, protocol) and readings.value(reading.name) != reading.printed:
+            raise ReadingError(f"reading {reading.name} is one of {reading.only} alone, not of {protocol}; leave it {reading.printed}")
 
 
 def _field(name: str) -> str:

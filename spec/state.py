@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from .messages import (
     NOBODY,
@@ -43,6 +43,14 @@ class Broker:
     timestamps: tuple[tuple[SubscriberId, Timestamp], ...] = ()  # T_i, where known
     queues: tuple[tuple[SubscriberId, tuple[EventId, ...]], ...] = ()  # Q_i, where not empty
 
+    @classmethod
+    def fresh(
+        cls, me: BrokerId, neighbours: tuple[BrokerId, ...], subscribers: tuple[SubscriberId, ...], publishers: tuple[PublisherId, ...],
+        parent: BrokerId | None,
+    ) -> Self:
+        """b_i as it starts, with nothing known; `parent` is its next hop to its leader."""
+        return cls(me, neighbours, subscribers, publishers)
+
     def is_up(self, z: Interface) -> bool:
         """z ∈ I_i."""
         return z in self.neighbours or z in self.subscribers or z in self.publishers
@@ -69,23 +77,23 @@ class Broker:
         """{s : (_, _, s) ∈ R_i}, in order."""
         return tuple(sorted({entry.subscriber for entry in self.routing}))
 
-    def with_entry(self, f: FilterId, z: Interface, s: SubscriberId = NOBODY) -> Broker:
+    def with_entry(self, f: FilterId, z: Interface, s: SubscriberId = NOBODY) -> Self:
         """R_i ← R_i ∪ {(f, z, s)}."""
         return replace(self, routing=tuple(sorted({*self.routing, Entry(f, z, s)})))
 
-    def without_entry(self, f: FilterId, s: SubscriberId) -> Broker:
+    def without_entry(self, f: FilterId, s: SubscriberId) -> Self:
         """R_i ← R_i \\ {(f, _, s)}."""
         return replace(self, routing=tuple(entry for entry in self.routing if (entry.filter, entry.subscriber) != (f, s)))
 
-    def without(self, entry: Entry) -> Broker:
+    def without(self, entry: Entry) -> Self:
         """R_i ← R_i \\ {entry}."""
         return replace(self, routing=tuple(other for other in self.routing if other != entry))
 
-    def without_entries(self, s: SubscriberId) -> Broker:
+    def without_entries(self, s: SubscriberId) -> Self:
         """R_i ← R_i \\ {(_, _, s)}."""
         return replace(self, routing=tuple(entry for entry in self.routing if entry.subscriber != s))
 
-    def rerouted(self, s: SubscriberId, z: Interface) -> Broker:
+    def rerouted(self, s: SubscriberId, z: Interface) -> Self:
         """Replace (_, _, s) with (_, z, s) in R_i."""
         moved = {Entry(entry.filter, z, s) if entry.subscriber == s else entry for entry in self.routing}
         return replace(self, routing=tuple(sorted(moved)))
@@ -99,7 +107,7 @@ class Broker:
                 return stamp
         return UNKNOWN
 
-    def heard(self, s: SubscriberId, t: int, h: int) -> Broker:
+    def heard(self, s: SubscriberId, t: int, h: int) -> Self:
         """T_i(s) ← (t, h)."""
         others = (item for item in self.timestamps if item[0] != s)
         return replace(self, timestamps=tuple(sorted((*others, (s, Timestamp(t, h))))))
@@ -113,23 +121,23 @@ class Broker:
                 return events
         return ()
 
-    def with_queue(self, s: SubscriberId, events: Iterable[EventId]) -> Broker:
+    def with_queue(self, s: SubscriberId, events: Iterable[EventId]) -> Self:
         """Q_i(s) ← events."""
         kept = tuple(events)
         others = tuple(item for item in self.queues if item[0] != s)
         return replace(self, queues=tuple(sorted((*others, (s, kept)))) if kept else others)
 
-    def enqueued(self, e: EventId, s: SubscriberId) -> Broker:
+    def enqueued(self, e: EventId, s: SubscriberId) -> Self:
         """Enqueue {e} in Q_i(s)."""
         return self.with_queue(s, (*self.queue(s), e))
 
     # -- I_i -------------------------------------------------------------------------------------------
 
-    def linked(self, z: BrokerId) -> Broker:
+    def linked(self, z: BrokerId) -> Self:
         """The link to broker z comes up."""
         return replace(self, neighbours=tuple(sorted({*self.neighbours, z})))
 
-    def unlinked(self, z: Interface) -> Broker:
+    def unlinked(self, z: Interface) -> Self:
         """The link to z, broker or client, is down."""
         return replace(
             self,
@@ -138,11 +146,11 @@ class Broker:
             publishers=tuple(p for p in self.publishers if p != z),
         )
 
-    def joined_by(self, s: SubscriberId) -> Broker:
+    def joined_by(self, s: SubscriberId) -> Self:
         """Subscriber s attaches."""
         return replace(self, subscribers=tuple(sorted({*self.subscribers, s})))
 
-    def joined_by_publisher(self, p: PublisherId) -> Broker:
+    def joined_by_publisher(self, p: PublisherId) -> Self:
         """Publisher p attaches."""
         return replace(self, publishers=tuple(sorted({*self.publishers, p})))
 

@@ -72,7 +72,7 @@ class Prover:
         refused = {name: why for name in asked if (why := inapplicable(name, known)) is not None}
         groups = {name: (BOUND,) if name == BOUND else tuple(n for n in STRUCTURE if inapplicable(n, known) is None) for name in asked}
         for name in asked:
-            about = Proof(protocol, readings.as_dict(), label, name, NOT_APPLICABLE, refused.get(name, ""), mutant=self.mutant)
+            about = Proof(protocol, readings.as_dict(protocol), label, name, NOT_APPLICABLE, refused.get(name, ""), mutant=self.mutant)
             yield about if name in refused else self._one(about, known, readings, groups[name])
 
     def _one(self, about: Proof, known: Protocol, readings: Readings, group: tuple[str, ...]) -> Proof:

@@ -74,6 +74,8 @@ def question(
         _choose("set of readings", readings, NAMED_SETS)
     for wanted in properties:
         _choose("property", wanted, PROPERTIES)
+        if PROPERTIES[wanted].only not in (None, name):
+            raise QuestionError(f"property {wanted} is an invariant of {PROPERTIES[wanted].only} alone, not of {name}: leave it out")
     for key, value in (assumptions or {}).items():
         _choose("assumption", key, ASSUMPTIONS)
         _choose(f"value of {key}", value, ASSUMPTIONS[key])
@@ -95,7 +97,8 @@ def question(
         check_asked(name, values)
     except ValueError as error:
         raise QuestionError(str(error)) from None
-    return Question(scenario, name, values, assume, tuple(p for p in PROPERTIES if not properties or p in properties))
+    asked = (p for p, info in PROPERTIES.items() if info.only in (None, name))
+    return Question(scenario, name, values, assume, tuple(p for p in asked if not properties or p in properties))
 
 
 def _choose(what: str, found: str, choices: Mapping[str, object] | tuple[str, ...]) -> None:

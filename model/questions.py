@@ -7,8 +7,10 @@ from functools import partial
 from typing import cast
 
 from roamcheck.spec import properties as p
+from roamcheck.spec.arrow import arrow
+from roamcheck.spec.arrow_state import ArrowBroker
 from roamcheck.spec.breach import Breach
-from roamcheck.spec.messages import EventId, FilterId, Message
+from roamcheck.spec.messages import BrokerId, EventId, FilterId, Message
 from roamcheck.spec.state import Broker, Publisher, Subscriber
 
 from .interface import Predicate, Property, Scope, Value
@@ -53,6 +55,11 @@ def predicates(w: World, name: str) -> Iterator[Predicate]:
             for broker in w.broker.values():
                 for subscriber in w.subscriber.values():
                     yield Predicate((broker, subscriber), _timestamp_bound, blind=(subscriber,))  # ghosts bear no timestamps
+        case "arrow":
+            for u, v in w.channel:
+                if u in w.broker and v in w.broker and u < v:
+                    b, c = BrokerId(u), BrokerId(v)
+                    yield Predicate((w.broker[b], w.broker[c], w.channel[u, v], w.channel[v, u]), _arrow)
         case "no-duplicate":
             for slot in w.subscriber.values():
                 yield Predicate((slot,), lambda values: p.no_duplicate(cast(Subscriber, values[0])))
@@ -89,6 +96,11 @@ def _publishers(values: tuple[Value, ...]) -> tuple[Publisher, ...]:
 
 def _timestamp_bound(values: tuple[Value, ...]) -> Breach | None:
     return p.timestamp_bound(cast(Broker, values[0]), cast(Subscriber, values[1]))
+
+
+def _arrow(values: tuple[Value, ...]) -> Breach | None:
+    i, j, there, back = values
+    return arrow(cast(ArrowBroker, i), cast(ArrowBroker, j), cast(tuple[Message, ...], there), cast(tuple[Message, ...], back))
 
 
 def _broker_well_formed(w: World, universe: p.Universe, values: tuple[Value, ...]) -> Breach | None:

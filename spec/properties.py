@@ -64,6 +64,7 @@ class PropertyInfo:
     needs_queues: bool = False
     needs_names: bool = False  # of subscribers, in the routing tables
     needs_hops: bool = False  # counted in the timestamps
+    only: str | None = None  # the one protocol that it is asked of
 
 
 EVERY, QUIESCENT, RUN = "every state", "every quiescent state", "every run"
@@ -76,6 +77,10 @@ PROPERTIES: dict[str, PropertyInfo] = {
         PropertyInfo("no-phantom", EVERY, "a subscriber receives only what was published and matches a filter it had asked for", "TR19 §3"),
         PropertyInfo("no-duplicate", EVERY, "a subscriber receives each event at most once", "TR19 §3"),
         PropertyInfo("timestamp-bound", EVERY, "T_i(s).t is at most what s has sent; T_i(s).h ≥ 1", "TR19 §6", mendable=True, needs_timestamps=True),
+        PropertyInfo(
+            "arrow", EVERY, "one end of each link points over it for each subscriber known to both, or one reversal is on its way", "MFTR",
+            mendable=True, only="mft-pubsub-r",
+        ),
         PropertyInfo("routing-converged", QUIESCENT, "every broker has the subscriber's filters, and the overlay's next hop to it", "TR19 §3.1"),
         PropertyInfo("no-routing-loop", QUIESCENT, "following next hops for a subscriber ends at it", "TR19 §3.1", needs_names=True),
         PropertyInfo("no-stranded-event", QUIESCENT, "no broker of the component of s still queues an event for it", "TR19 §5", needs_queues=True),
@@ -93,6 +98,8 @@ PROPERTIES: dict[str, PropertyInfo] = {
 
 def not_applicable(info: PropertyInfo, protocol: Protocol) -> str | None:
     """Why the property is not asked of the protocol; None when it is."""
+    if info.only not in (None, protocol.name):
+        return f"it is an invariant of {info.only} alone"
     if info.needs_timestamps and not protocol.timestamps:
         return f"{protocol.name} keeps no timestamps"
     if info.needs_hops and not protocol.hops:

@@ -92,13 +92,13 @@ def on_change(i: ArrowBroker, z: BrokerId, m: SubSince | UnsSince, rules: Rules)
 
 
 def on_bsub(i: ArrowBroker, z: BrokerId, m: BsubClaim, rules: Rules) -> Reaction:  # l.54
-    """When receive BSUB(s, F, t, c) from z: lines 54–65."""
+    """When receive BSUB(s, F, t, c) from z: lines 54–65.  Reading bmig-notes: as printed, who tells of an unknown subscriber is the way to it."""
     s, sends = m.subscriber, list[Send]()
     if m.claim:  # l.55
         i, turns = claim(i, s, z, rules)  # l.56
         sends += turns
     elif i.direction(s) is None:  # l.57
-        i = i.directed(s, LOST)  # l.58
+        i = i.directed(s, LOST if rules.readings.bmig_notes == "in" else z)  # l.58
     if m.t > i.number(s):  # l.59
         new = i.number(s) == 0  # l.60
         i = heard_of(i, s).with_filters(s, m.filters)  # l.61

@@ -67,7 +67,7 @@ def is_lost(i: ArrowBroker, y: Interface | None, b_o: BrokerId | None, rules: Ru
 
 
 def on_bmig(i: ArrowBroker, z: BrokerId, m: BmigOnce, rules: Rules) -> Reaction:  # l.83
-    """When receive BMIG(C, O) from z: lines 83–96.  Readings bmig-notes, bmig-numbers and host-claims."""
+    """When receive BMIG(C, O) from z: lines 83–96.  Readings bmig-notes (or else line 58 decides), bmig-numbers and host-claims."""
     sends = list[Send]()
     i = i.greeting(z, HOST)  # l.84
     for s, _ in m.children:  # l.85

@@ -280,7 +280,7 @@ FAULTS: dict[Algorithm, tuple[Fault, ...]] = {
         ("28", "any-filter", "matched(i, m.event, rules)", "i.known()", "an event is for everybody"),
         ("30", "matched-again", "m.targets", "matched(i, m.event, rules)", "PUB is matched again at every broker"),
         ("30", "first-only", "m.targets", "m.targets[:1]", "PUB is for the first of its targets only"),
-        ("32", "lost", "route(i, m.event, S)", "Reaction(i)", "what comes back is lost"),
+        ("32", "lost", "route(i, m.event, S, y, rules)", "Reaction(i)", "what comes back is lost"),
         ("32", "first-only", "m.event, S", "m.event, S[:1]", "what comes back is for the first of its targets only"),
     ),
     ("MFTR Alg. 3", "mftr_alg3_filters", "mftr-3"): (

@@ -88,6 +88,12 @@ def test_all_of_them_and_each_once(bounds: Bounds) -> None:
     assert sum(map(len, found.values())) == len(brute.classes(bounds)) > 0
 
 
+@pytest.mark.parametrize("bounds", BOUNDS, ids=str)
+def test_two_ways_to_count_agree(bounds: Bounds) -> None:
+    """Isomorphism tests, and the renamings that leave a scenario as it is."""
+    assert sum(brute.count(size, bounds) for size in bounds.sizes) == len(brute.classes(bounds))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", MORE, ids=str)
 def test_all_of_them_and_each_once_with_more(bounds: Bounds) -> None:

@@ -18,6 +18,7 @@ from roamcheck.checker.enumeration import (
     MERGE,
     MIGRATE,
     NONE,
+    PUBLISHER_MOVE,
     VOLATILE,
     Bounds,
     BoundsError,
@@ -62,6 +63,8 @@ BOUNDS = [
     Bounds((Size(2, filters=2),), (CLIENT_MOVE, DURABLE)),
     Bounds((Size(2, publishers=2, events=2, moves=1),), (CLIENT_MOVE,)),
     Bounds((Size(3, components=2, moves=1),), (MERGE, VOLATILE)),
+    Bounds((Size(2, publishers=2, events=2, moves=1),), (PUBLISHER_MOVE,)),
+    Bounds((Size(3, moves=2),), (PUBLISHER_MOVE, MIGRATE), ordered=False),
     Bounds((Size(3, events=0, publishers=0, moves=2),), (LINK_DOWN, MERGE)),
 ]
 MORE = [
@@ -112,6 +115,7 @@ def test_every_move_fires_in_some_run() -> None:
     [
         Bounds((Size(2, moves=2),), ALL, ordered=False),
         Bounds((Size(3, 2),), ALL),
+        Bounds((Size(2, moves=2),), (PUBLISHER_MOVE, VOLATILE, MIGRATE)),
         Bounds((Size(3, moves=2),), (LINK_DOWN, MIGRATE, MERGE), ordered=False),
         Bounds((Size(3, moves=3, events=0, publishers=0),), (LINK_DOWN, MERGE, MIGRATE, VOLATILE), ordered=False),
     ],

@@ -9,8 +9,9 @@ from itertools import combinations, permutations, product
 
 import networkx as nx
 
-from roamcheck.checker.enumeration import CLIENT_MOVE, LINK_DOWN, NONE, Action, Bounds, Candidate, Size, actions, fires
+from roamcheck.checker.enumeration import CLIENT_MOVE, LINK_DOWN, NONE, PUBLISHER_MOVE, Action, Bounds, Candidate, Size, actions, fires
 
+MOVERS = {CLIENT_MOVE: "subscriber", PUBLISHER_MOVE: "publisher"}
 ALIKE = {
     "node_match": nx.algorithms.isomorphism.categorical_node_match("kind", None),
     "edge_match": nx.algorithms.isomorphism.categorical_edge_match("role", None),
@@ -85,7 +86,7 @@ def facts(c: Candidate) -> tuple[frozenset[Fact], frozenset[Fact]]:
     unit = [*(("move", k) for k in range(len(c.moves))), *(("event", e) for e in range(len(c.events)))]
     rest = {("before", (unit[i], unit[j])) for i, j in c.before}
     for k, (kind, x, y) in enumerate(c.moves):
-        ends = (("subscriber" if kind == CLIENT_MOVE else "broker", x), *(() if y == NONE else (("broker", y),)))
+        ends = ((MOVERS.get(kind, "broker"), x), *(() if y == NONE else (("broker", y),)))
         rest.add((f"move {kind}", tuple(sorted((("move", k), *ends))) if kind == LINK_DOWN else (("move", k), *ends)))
     return frozenset(placed), frozenset(rest)
 
@@ -158,7 +159,7 @@ def add_move(graph: nx.DiGraph, node: tuple[str, int], action: Action) -> None:
     """A move, with its subject and its goal; the ends of a link are alike."""
     kind, x, y = action
     graph.add_node(node, kind=f"move {kind}")
-    subject = "subscriber" if kind == 0 else "broker"
+    subject = MOVERS.get(kind, "broker")
     for role, there in (("subject", (subject, x)), *(() if y == NONE else (("goal", ("broker", y)),))):
         ends = "end" if kind == LINK_DOWN else role
         if graph.has_edge(node, there):  # it goes to itself: cannot be

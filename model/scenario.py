@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from roamcheck.spec.filters import NAME, Attributes, Filter, FilterError, filter_table, parse_attributes, parse_filter, printable, show
-from roamcheck.spec.messages import KINDS
+from roamcheck.spec.messages import KINDS, Frame
 
 from .expectations import Expectation, check_expectations, expectations_data, read_expectations
 from .scenario_check import Path, Problem, Table, check, choices, dotted, list_at, listed, pair_at, text_at
@@ -24,7 +24,7 @@ from .scenario_check import warnings as warnings
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 
 FORMAT: Final = "roamcheck-scenario/1"
-MESSAGE_KINDS: Final = tuple(dict.fromkeys(KINDS.values()))
+MESSAGE_KINDS: Final = tuple(dict.fromkeys(name for of, name in KINDS.items() if of is not Frame))  # a frame is lost with what is in it
 MOVES: Final[Mapping[str, tuple[str, ...]]] = {  # each with its arguments; "client": subscriber or publisher
     "publish": ("event",),
     "subscribe": ("subscriber", "filter"),

@@ -112,8 +112,10 @@ def test_every_kind_of_step_has_a_place_in_the_format() -> None:
     seen = set()
     for name in bundled():
         scenario = load_scenario(name)
-        for assumptions in ({}, {"client-links": "instant", "bounce": "later", "radio": "silent"}):
-            asked = question(scenario, protocol="mft-pubsub", assumptions=assumptions)
+        layer: dict[str, str] = {"acknowledged-links": "on"}
+        instant = {"client-links": "instant", "bounce": "later", "radio": "silent"}
+        for protocol, reading, assumptions in (("mft-pubsub", {}, {}), ("mft-pubsub", {}, instant), ("mft-pubsub-r", layer, {})):
+            asked = question(scenario, protocol=protocol, reading=reading, assumptions=assumptions)
             for step in asked.model().steps:
                 names = tuple(name for name, _ in step.arguments if name != "move" or step.action in OWN_ACCORD)
                 assert names in ARGUMENTS[step.action], step

@@ -58,15 +58,15 @@ class Memory:
             return
         room = self.room
         logs = search.logs.values()
-        if sum(log.bytes for log in logs) + sum(part.bytes for part in search.parts) + sum(chunk.bytes for chunk in search.frontier) <= room:
+        if sum(log.bytes for log in logs) + sum(part.bytes for part in search.visited.parts) + sum(chunk.bytes for chunk in search.frontier) <= room:
             return
         for log in logs:
             log.put_away()
-        room -= sum(log.bytes for log in logs) + sum(part.bytes for part in search.parts)
+        room -= sum(log.bytes for log in logs) + sum(part.bytes for part in search.visited.parts)
         if any(chunk.bytes for chunk in search.frontier) and sum(chunk.bytes for chunk in search.frontier) > max(room, 0):
             file = nameless(search.folder)
             search.frontier = [Distant(chunk, file) if isinstance(chunk, Chunk) else chunk for chunk in search.frontier]
-        for part in reversed(search.parts):
+        for part in reversed(search.visited.parts):
             if room >= 0:
                 break
             room += part.bytes
@@ -79,7 +79,7 @@ class Memory:
             return
         for log in search.logs.values():
             log.put_away()
-        for part in search.parts:
+        for part in search.visited.parts:
             if not part.away:
                 part.put_away()
 

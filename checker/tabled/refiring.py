@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import kernels, trimming, visited
-from .store import PART_SHIFT, Chunk, Part, joined
+from .store import Chunk, Part, joined, where
 
 if TYPE_CHECKING:
     from .search import Search
@@ -114,8 +114,7 @@ def successors(search: Search, states: Any, rebuilt: Chunk) -> Iterator[tuple[An
 def look_up(search: Search, n: int) -> Any:
     """By candidate of n rows, the number of the state that it leads to, or UNKNOWN."""
     c, found = search.candidates, np.full(len(search.candidates.final), visited.UNKNOWN)
-    for parts in loaded(search.parts):
-        keys, numbers = tuple(part.keys for part in parts), tuple(part.numbers for part in parts)
+    for parts in loaded(search.visited.parts):
         for first, last in search.spans(n):
-            visited.find(keys, numbers, c.prints, first, last, PART_SHIFT, found)
+            visited.find(where(parts), c.prints, first, last, found)
     return found

@@ -24,10 +24,11 @@ from .checkpoint import Checkpoint
 from .debugging import compare
 from .estimate import expected
 from .memory import Memory
-from .store import PART_SHIFT, PARTS, Chunk, Distant, Log, Part, joined
+from .store import Chunk, Distant, Log, joined
 from .stubborn import NO_REDUCTION, Reduction
 from .symmetries import least
 from .tables import Tables
+from .visiting import VisitedSet
 
 FEW = 1 << 10  # rows that are not worth a second thread
 OFTEN = 0.1  # seconds between two reports of progress
@@ -51,9 +52,9 @@ class Candidates:
         places = workers * room
         self.room, self.rows = room, rows
         self.prints, self.step, self.reaction = np.empty((places, width), np.uint64), np.empty(places, np.uint16), np.empty(places, np.int32)
-        self.target, self.final, self.new, self.origin = (np.empty(places, np.uint32) for _ in range(4))
-        # In the order of the visited set:
-        self.sorted_prints, self.order, self.place = np.empty((places, width), np.uint64), np.empty(places, np.uint32), np.empty(places, np.uint32)
+        # What they lead to: its number, or if `late` that in `final` for one that is new.
+        self.target, self.final, self.place, self.new, self.origin = (np.empty(places, np.uint32) for _ in range(5))
+        self.late = False
         self.start, self.size = np.empty(rows, np.uint32), np.zeros(rows, np.uint16)
 
     def cut(self, row: int, step: int) -> None:
@@ -61,6 +62,11 @@ class Candidates:
         self.size[row + 1 :] = 0
         at = int(self.start[row])
         self.size[row] = np.count_nonzero(self.step[at : at + int(self.size[row])] <= step)
+
+    @property
+    def numbers(self) -> Any:
+        """The numbers of the new states, if `late`."""
+        return self.final if self.late else self.final[:0]
 
     def fired(self, rows: int, steps: int) -> Any:
         """How often each step is there."""
@@ -87,7 +93,7 @@ class Search:
             self.tables.images.relations(self.reduction.touches, self.reduction.slot)
         self.debug = debug
         self.checkpoint, self.folder = checkpoint, None if checkpoint is None else checkpoint.folder
-        self.parts = [Part(self.width, self.folder) for _ in range(PARTS)]
+        self.visited = VisitedSet(self.width, self.folder, self.each)
         # By state: from which it was found, and by which step; the initial ones have no parent.
         self.parent, self.arrival = Log(np.uint32, self.folder), Log(np.uint16, self.folder)
         # By state that was explored: how many of its steps may lie on a cycle, where they lead, and whether all that is enabled was fired.
@@ -161,7 +167,7 @@ class Search:
         c = self.candidates = Candidates(1, max(n, 1 << 12), max(n, 1 << 12), self.width)
         c.prints[:n], c.new[:n], c.start[:n], c.size[:n] = least(prints, self.width), np.arange(n), np.arange(n), 1
         c.reaction[:n] = self.tables.add_origin()
-        self.insert(n)
+        self.visited.insert(c, n, [(0, n)], 0)
         over = n > self.max_states
         n = min(n, self.max_states)
         cut = self.judge(table, busy, np.ones(n, np.uint8), n)
@@ -190,7 +196,7 @@ class Search:
             self.failed = (batch.first + row, step)
             self.candidates.cut(row, step - 1)
             fired = self.candidates.fired(rows, steps)
-        fresh = self.insert(rows)
+        fresh = self.visited.insert(self.candidates, rows, self.shares(rows), self.states)
         table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, fresh)
         stop = cut is not None or kept < fresh or self.failed is not None
         if cut is not None or kept < fresh:
@@ -280,49 +286,6 @@ class Search:
                 self.reduction.learn(number, self.tables.values[number])
                 self.tables.images.narrowed(self.reduction.slot, self.tables.values[number])
 
-    def insert(self, rows: int) -> int:
-        """Look the candidates up in the visited set and add those that are new; how many there are."""
-        c, ranges = self.candidates, self.shares(rows)
-        counts = np.zeros((len(ranges), PARTS), np.int64)
-        self.each(visited.count_parts, [(c.prints, c.start, c.size, lo, hi, PART_SHIFT, counts[w]) for w, (lo, hi) in enumerate(ranges)])
-        starts = (np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(PARTS, len(ranges)).T.copy()
-        begin, end = starts[0].copy(), starts[0] + counts.sum(axis=0)
-        self.each(visited.sort_parts, [
-            (c.prints, c.start, c.size, lo, hi, PART_SHIFT, starts[w], c.order, c.sorted_prints) for w, (lo, hi) in enumerate(ranges)
-        ])  # fmt: skip
-        away = [p for p, part in enumerate(self.parts) if part.away]
-        self.insert_parts([p for p in range(PARTS) if p not in away], begin, end, len(ranges))
-        for p in away:
-            if begin[p] < end[p]:
-                self.parts[p].fetch()
-                self.insert_parts([p], begin, end, 1)
-                self.parts[p].put_away()
-        fresh = int(visited.number_new(c.target, c.start[:rows], c.size, self.states, c.final, c.new, c.origin))
-        numbers = tuple(part.numbers for part in self.parts)
-        here = np.array([0 if part.away else 1 for part in self.parts])
-        self.each(visited.renumber, [
-            (numbers, c.order, begin, begin + here * (end - begin), share, len(ranges), self.states, c.target, c.place, c.final)
-            for share in range(len(ranges))
-        ])  # fmt: skip
-        for p in away:
-            here, place = c.order[begin[p] : end[p]], c.place[begin[p] : end[p]]
-            added = c.target[here] == self.states + here
-            self.parts[p].number_later(place[added], c.final[here[added]])
-        return fresh
-
-    def insert_parts(self, chosen: list[int], begin: Any, end: Any, shares: int) -> None:
-        """Look candidates up in some parts of the visited set, which are in memory."""
-        c, ends = self.candidates, begin.copy()
-        ends[chosen] = end[chosen]
-        self.each(Part.reserve, [(self.parts[p], more) for p in chosen if self.parts[p].lacks(more := int(end[p] - begin[p]))])
-        keys, numbers, added = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts), np.zeros(PARTS, np.int64)
-        self.each(visited.insert, [
-            (keys, numbers, c.sorted_prints, c.order, begin, ends, share, shares, self.states, c.target, c.place, added)
-            for share in range(shares)
-        ])  # fmt: skip
-        for p in chosen:
-            self.parts[p].count += int(added[p])
-
     def settle(self, batch: Chunk, fresh: int) -> tuple[Any, Any, Any, Any, Any, int, int, int | None]:
         """The new states: rows, fingerprints, how many slots are busy, parents, steps; how many are quiescent, how many are kept, and the one at
         which the search is to end, if a property says so."""
@@ -393,7 +356,7 @@ class Search:
         owed = t.owed if self.reduction is None else np.ones_like(t.owed)
         outs = [np.empty(int(c.size[lo:hi].sum()), np.uint32) for lo, hi in ranges]
         done = self.each(visited.targets, [
-            (owed, c.target, c.step, c.start, c.size, lo, hi, self.states, c.final, degree, out) for (lo, hi), out in zip(ranges, outs, strict=True)
+            (owed, c.target, c.step, c.start, c.size, lo, hi, self.states, c.numbers, degree, out) for (lo, hi), out in zip(ranges, outs, strict=True)
         ])  # fmt: skip
         self.degree.extend(degree)
         for out, n in zip(outs, done, strict=True):
@@ -404,12 +367,12 @@ class Search:
         rows = len(numbers)
         before = self.expand(batch, np.zeros(rows, np.uint8))
         fired = self.expand(batch, np.ones(rows, np.uint8)) - before
-        fresh = self.insert(rows)
+        fresh = self.visited.insert(self.candidates, rows, self.shares(rows), self.states)
         table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, fresh)
         self.parent.extend(numbers[parents[:kept]].astype(np.uint32))
         self.arrival.extend(arrivals[:kept])
         c, degree, out = self.candidates, np.empty(rows, np.uint16), np.empty(int(self.candidates.size[:rows].sum()), np.uint32)
-        visited.targets(np.ones_like(self.tables.arrays().owed), c.target, c.step, c.start, c.size, 0, rows, self.states, c.final, degree, out)
+        visited.targets(np.ones_like(self.tables.arrays().owed), c.target, c.step, c.start, c.size, 0, rows, self.states, c.numbers, degree, out)
         self.besides.append((np.repeat(numbers, degree), out.astype(np.int64)))
         self.take_note(prints[:kept])
         self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired

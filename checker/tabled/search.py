@@ -34,6 +34,7 @@ FEW = 1 << 10  # rows that are not worth a second thread
 OFTEN = 0.1  # seconds between two reports of progress
 MISSES = 1 << 12
 BLOCK = 1 << 16  # states whose edges are read at once: few enough to stay in a cache
+MANY = 1 << 22  # edges in one piece, so that few blocks lie in two
 NO_STEPS = np.empty(0, np.uint16)
 MOST_STATES = (1 << 32) - (1 << 28)  # numbers have 32 bits, and a batch needs some more than it has states
 
@@ -97,7 +98,7 @@ class Search:
         # By state: from which it was found, and by which step; the initial ones have no parent.
         self.parent, self.arrival = Log(np.uint32, self.folder), Log(np.uint16, self.folder)
         # By state that was explored: how many of its steps may lie on a cycle, where they lead, and whether all that is enabled was fired.
-        self.degree, self.edges, self.full = Log(np.uint16, self.folder), Log(np.uint32, self.folder), Log(np.uint8, self.folder)
+        self.degree, self.edges, self.full = Log(np.uint16, self.folder), Log(np.uint32, self.folder, MANY), Log(np.uint8, self.folder)
         self.logs = {"parents": self.parent, "steps": self.arrival, "degrees": self.degree, "edges": self.edges, "full": self.full}
         self.besides: list[tuple[Any, Any]] = []  # states that were explored again, and where each leads
         self.initial: list[int] = []  # of the first states: which of the model's initial states they are
@@ -387,10 +388,11 @@ class Search:
             starts = range(0, len(self.degree), BLOCK)
             at = len(self.edges) if backwards else 0
             for first in reversed(starts) if backwards else starts:
-                out = trimming.starts(self.degree.read(first, min(first + BLOCK, len(self.degree))))
-                at -= int(out[-1]) if backwards else 0
-                yield trimming.Block(first, out, self.edges.read(at, at + int(out[-1])))
-                at += 0 if backwards else int(out[-1])
+                degree = self.degree.read(first, min(first + BLOCK, len(self.degree)))
+                many = int(degree.sum(dtype=np.int64))
+                at -= many if backwards else 0
+                yield trimming.Block(first, degree, self.edges.read(at, at + many))
+                at += 0 if backwards else many
 
         none = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         source, target = (np.concatenate(some) for some in zip(*(self.besides or none), strict=True))

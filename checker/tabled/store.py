@@ -143,10 +143,8 @@ def where(parts: list[Part]) -> Places:
 class Log:
     """A sequence of numbers that grows at its end, in blocks, so that growing copies nothing.  What is in its file need not be in memory."""
 
-    BLOCK = 1 << 19
-
-    def __init__(self, dtype: Any, folder: Path | None = None) -> None:
-        self.dtype, self.folder = np.dtype(dtype), folder
+    def __init__(self, dtype: Any, folder: Path | None = None, block: int = 1 << 19) -> None:
+        self.dtype, self.folder, self.BLOCK = np.dtype(dtype), folder, block
         self.blocks: list[NDArray[Any] | None] = [np.empty(self.BLOCK, self.dtype)]  # None: in the file
         self.length = self.written = self.checksum = 0
         self.file: BinaryIO | None = None
@@ -187,10 +185,14 @@ class Log:
 
     def at(self, indices: NDArray[Any]) -> NDArray[Any]:
         """Those at these indices."""
+        of = indices // self.BLOCK
+        there = np.flatnonzero(np.bincount(of)).tolist()
+        if len(there) == 1:
+            return np.asarray(self._block(there[0])[indices - there[0] * self.BLOCK])
         out = np.empty(len(indices), self.dtype)
-        for number in np.unique(indices // self.BLOCK).tolist():
-            here = indices // self.BLOCK == number
-            out[here] = self._block(number)[indices[here] % self.BLOCK]
+        for number in there:
+            here = of == number
+            out[here] = self._block(number)[indices[here] - number * self.BLOCK]
         return out
 
     def read(self, lo: int, hi: int) -> NDArray[Any]:

@@ -247,3 +247,24 @@ def targets(
                 at += 1
         degree[r] = at - before
     return at
+
+
+@njit(cache=True, nogil=True)
+def unfold(
+    start: U32, size: U16, step: U16, owed: U8, known: U32, only_owed: bool, first: int, row_out: Any, step_out: U16, target_out: U32
+) -> int:  # fmt: skip
+    """List the candidates of some rows, which are numbered from `first` on, with the states that they lead to.
+
+    `known` has those by candidate or, if `only_owed`, of the steps that are owed, one after the other.  Answers how many it had of these.
+    """
+    n, count = 0, 0
+    for r in range(start.shape[0]):
+        for j in range(start[r], start[r] + size[r]):
+            row_out[n], step_out[n] = first + r, step[j]
+            if not only_owed:
+                target_out[n] = known[j]
+            elif owed[step[j]]:
+                target_out[n] = known[count]
+                count += 1
+            n += 1
+    return count

@@ -22,6 +22,9 @@ SMALL = 1 << 20  # states that leave room enough
 ROOM = 1 << 10  # bytes of room that a row of a batch takes, with its candidates
 
 
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of glibc
+
+
 class TooLittleMemory(CannotBegin):
     """Less than a search needs to start; one line."""
 
@@ -32,6 +35,7 @@ class Memory:
     def __init__(self, limit: int | None, workers: int) -> None:
         self.limit, self.batch, self.taken, self.no_disk = limit, BATCH * workers, 0, False
         if limit is None:
+            keep_at_hand()
             return
         give_back_at_once()
         self.taken = resident()
@@ -96,4 +100,12 @@ def resident() -> int:
 def give_back_at_once() -> None:
     """Have the C library give large arrays back to the system when they are let go; without it they count on."""
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(-3, 1 << 16)  # M_MMAP_THRESHOLD of glibc
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 1 << 16)
+
+
+def keep_at_hand() -> None:
+    """Have the C library keep what is let go for the next arrays: pages that come from the system are cleared first, one thread at a time."""
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, 1 << 25)
+        library.mallopt(TRIM_THRESHOLD, 1 << 28)

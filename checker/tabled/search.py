@@ -105,6 +105,7 @@ class Search:
         self.levels = [0]  # the first state of each depth
         self.states = self.quiescent = self.digest = 0
         self.fired = np.zeros(len(model.steps), np.int64)
+        self.fired_by = np.zeros((1, len(model.steps)), np.int64)  # of each share of the last batch
         self.found: dict[int, tuple[int, int]] = {}  # by property: the state and the check
         self.active = np.ones(len(model.properties) + 1, np.uint8)
         self.failed: tuple[int, int] | None = None  # the state and the step
@@ -113,7 +114,7 @@ class Search:
         self.candidates = Candidates(1, 1 << 12, 1 << 12, self.width)
         self.misses = [np.zeros((MISSES, 2), np.int64) for _ in range(workers)]
         self.seen = [np.zeros(4 * MISSES, np.int64) for _ in range(workers)]
-        self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self.pool = ThreadPoolExecutor(workers - 1) if workers > 1 else None
 
     # ---- levels ------------------------------------------------------------------------------------------
 
@@ -143,8 +144,9 @@ class Search:
             chunk = level.pop(0).fetch()
             while level and len(chunk) + len(level[0]) <= self.memory.batch:
                 chunk = joined(chunk, level.pop(0).fetch())
-            for lo in range(0, len(chunk), self.memory.batch):
-                yield chunk.part(lo, lo + self.memory.batch)
+            pieces = max(1, round(len(chunk) / self.memory.batch))
+            for piece in range(pieces):
+                yield chunk.part(len(chunk) * piece // pieces, len(chunk) * (piece + 1) // pieces)
 
     def begin(self, observe: Callable[[Progress], None] | None = None) -> None:
         """The initial states, or those of the checkpoint."""
@@ -219,9 +221,10 @@ class Search:
 
     def each(self, task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Run a task for each tuple of arguments, on all workers."""
-        if self.pool is None or len(arguments) == 1:
+        if self.pool is None or len(arguments) < 2:
             return [task(*given) for given in arguments]
-        return list(self.pool.map(lambda given: task(*given), arguments))
+        rest = [self.pool.submit(task, *given) for given in arguments[1:]]
+        return [task(*arguments[0]), *(one.result() for one in rest)]
 
     def shares(self, n: int) -> list[tuple[int, int]]:
         """The range 0…n-1 in as many parts as there are workers."""
@@ -262,6 +265,7 @@ class Search:
             self.failed = (batch.first + row, step)
             c.cut(row, step)
             return c.fired(rows, steps)
+        self.fired_by = fired
         return fired.sum(axis=0)
 
     def spans(self, n: int) -> list[tuple[int, int]]:
@@ -293,7 +297,7 @@ class Search:
         kind = np.promote_types(self.row_type(), batch.rows.dtype)
         rows, table = batch.rows.astype(kind, copy=False), np.empty((fresh, batch.rows.shape[1]), kind)
         prints, busy, suspect = np.empty((fresh, self.tables.columns), np.uint64), np.empty(fresh, np.uint16), np.empty(fresh, np.uint8)
-        parents, arrivals = np.empty(fresh, np.uint32), np.empty(fresh, np.uint16)
+        parents, arrivals = self.parent.space(fresh), self.arrival.space(fresh)
         t, c, kept = self.tables.arrays(), self.candidates, min(fresh, self.max_states - self.states)
         quiet = sum(self.each(kernels.materialise, [
             (t, rows, batch.busy, c.new, c.origin, lo, hi, c.prints, c.step, c.reaction, batch.first, table, prints, busy, parents, arrivals, suspect)
@@ -353,15 +357,16 @@ class Search:
 
     def keep_edges(self, rows: int) -> None:
         """Where steps lead that may lie on a cycle."""
-        c, t, ranges, degree = self.candidates, self.tables.arrays(), self.shares(rows), np.empty(rows, np.uint16)
+        c, t, ranges, degree = self.candidates, self.tables.arrays(), self.shares(rows), self.degree.space(rows)
         owed = t.owed if self.reduction is None else np.ones_like(t.owed)
-        outs = [np.empty(int(c.size[lo:hi].sum()), np.uint32) for lo, hi in ranges]
-        done = self.each(visited.targets, [
-            (owed, c.target, c.step, c.start, c.size, lo, hi, self.states, c.numbers, degree, out) for (lo, hi), out in zip(ranges, outs, strict=True)
+        ends = np.cumsum([int(fired @ (owed[: len(fired)] > 0)) for fired in self.fired_by]).tolist()
+        out = self.edges.space(ends[-1])
+        self.each(visited.targets, [
+            (owed, c.target, c.step, c.start, c.size, lo, hi, self.states, c.numbers, degree, out[begin:end])
+            for (lo, hi), begin, end in zip(ranges, [0, *ends], ends, strict=False)
         ])  # fmt: skip
         self.degree.extend(degree)
-        for out, n in zip(outs, done, strict=True):
-            self.edges.extend(out[:n])
+        self.edges.extend(out)
 
     def explore_again(self, numbers: Any, batch: Chunk) -> None:
         """Fire all that is enabled in states that were explored but in part."""

@@ -158,6 +158,12 @@ class Log:
         here = sum(block is not None for block in self.blocks[:-1]) * self.BLOCK
         return int(self.dtype.itemsize) * (here + self.length - self.BLOCK * (len(self.blocks) - 1))
 
+    def space(self, more: int) -> NDArray[Any]:
+        """Room for so many more, to be given to `extend` before anything else is: most often where they are to stay, so that nothing is copied."""
+        at = self.length - self.BLOCK * (len(self.blocks) - 1)
+        block = self.blocks[-1]
+        return block[at : at + more] if block is not None and at + more <= self.BLOCK else np.empty(more, self.dtype)
+
     def extend(self, values: NDArray[Any]) -> None:
         """Add at the end."""
         done = 0
@@ -169,7 +175,9 @@ class Log:
             block = self.blocks[-1]
             assert block is not None
             part = min(self.BLOCK - at, len(values) - done)
-            block[at : at + part] = values[done : done + part]
+            here = block[at : at + part]
+            if here.ctypes.data != values.ctypes.data:  # it is not there already
+                here[:] = values[done : done + part]
             self.length += part
             done += part
 

@@ -53,11 +53,12 @@ class VisitedSet:
             (places, c.prints, c.target, c.place, c.start, c.size, lo, hi, base, sum(counts[:share]), c.final, c.new, c.origin)
             for share, (lo, hi) in enumerate(shares)
         ])  # fmt: skip
-        new = c.new[:fresh]
-        part_of = c.prints[new, 0] >> visited.PART_SHIFT
-        for p in away:
-            added = new[part_of == p]
-            self.parts[p].number_later(c.place[added], c.final[added])
+        if away:
+            new = c.new[:fresh]
+            part_of = c.prints[new, 0] >> visited.PART_SHIFT
+            for p in away:
+                added = new[part_of == p]
+                self.parts[p].number_later(c.place[added], c.final[added])
         return fresh
 
     def _insert_parts(self, c: Candidates, rows: int, base: int, chosen: list[list[int]]) -> None:

@@ -19,6 +19,7 @@ BATCH = 1 << 15  # rows for each worker
 SPARE = 96 << 20  # what the tables of a model may grow to, and what is only passing
 MANY_EDGES = 64 << 20  # bytes
 SMALL = 1 << 20  # states that leave room enough
+GROWING = 3  # times the memory of a part of the visited set: one is fetched and grows, or two grow at once
 ROOM = 1 << 10  # bytes of room that a row of a batch takes, with its candidates
 
 
@@ -60,7 +61,7 @@ class Memory:
                 self.no_disk = True
         if self.limit is None:
             return
-        room = self.room
+        room = self.room - GROWING * max(part.size for part in search.visited.parts)
         logs = search.logs.values()
         if sum(log.bytes for log in logs) + sum(part.bytes for part in search.visited.parts) + sum(chunk.bytes for chunk in search.frontier) <= room:
             return

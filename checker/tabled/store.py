@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .visited import Places, move_part
 
 FULLEST = 0.75
-FIRST, SMALL = 1 << 10, 1 << 18  # places of a part at first; one with fewer than so many grows faster
+FIRST, SMALL = 1 << 9, 1 << 17  # places of a part at first; one with fewer than so many grows faster
 
 
 class StoreError(Exception):
@@ -83,8 +83,10 @@ class Part:
 
     def _new(self) -> NDArray[np.uint8]:
         """Memory for the first words, the second ones and the numbers of all places, from the beginning of a cache line on."""
-        data = np.zeros(self.room * (8 * self.width + 4) + 64, np.uint8)
-        return data[-data.ctypes.data % 64 :][: len(data) - 64]
+        data = np.zeros(self.size + 64, np.uint8)
+        ahead = -data.ctypes.data % 64
+        self.address = data.ctypes.data + ahead
+        return data[ahead:][: len(data) - 64]
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
@@ -95,6 +97,11 @@ class Part:
     def bytes(self) -> int:
         """How much memory it takes."""
         return int(self.data.nbytes)
+
+    @property
+    def size(self) -> int:
+        """How much it would take if it were here."""
+        return self.room * (8 * self.width + 4)
 
     @property
     def left(self) -> int:
@@ -134,7 +141,7 @@ class Part:
 
 def where(parts: list[Part]) -> Places:
     """Where the parts are, as long as none of them grows or is moved."""
-    keys = np.array([part.data.ctypes.data for part in parts], np.uint64)
+    keys = np.array([part.address for part in parts], np.uint64)
     room = np.array([0 if part.away else part.room for part in parts], np.int64)
     seconds = keys + 8 * room.astype(np.uint64)
     return Places(keys, seconds, keys + np.array([8 * part.width for part in parts], np.uint64) * room.astype(np.uint64), room)

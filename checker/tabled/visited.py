@@ -18,8 +18,8 @@ from .addresses import first_bit, matches, number_at, prefetch, put_number, put_
 from .kernels import I64, U8, U16, U32, U64
 
 UNKNOWN = np.uint32(0xFFFFFFFF)
-PARTS = 8
-PART_SHIFT = np.uint64(64 - 3)
+PARTS = 16
+PART_SHIFT = np.uint64(64 - 4)
 AHEAD = 3  # rows
 SOME = 512  # candidates: few enough for all that is asked for them to stay in the nearest cache
 

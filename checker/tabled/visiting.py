@@ -76,7 +76,7 @@ class VisitedSet:
                 row[share] = reached
             moved[self._fill(left)] = 1
         if moved.any():
-            visited.place_again(where(self.parts), moved & mine.any(axis=0), c.prints, c.start, c.size, rows, base, c.target, c.place)
+            visited.place_again(where(self.parts), moved, c.prints, c.start, c.size, rows, base, c.target, c.place)
 
     def _room_left(self) -> Any:
         """How many more states each part has room for."""

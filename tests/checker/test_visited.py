@@ -12,7 +12,7 @@ import pytest
 from roamcheck.checker.tabled import visited
 from roamcheck.checker.tabled.refiring import loaded
 from roamcheck.checker.tabled.search import Candidates
-from roamcheck.checker.tabled.store import FIRST, where
+from roamcheck.checker.tabled.store import FIRST, FULLEST, where
 from roamcheck.checker.tabled.visiting import VisitedSet
 
 LOW = np.uint64(0xFFFFFFFF)
@@ -73,3 +73,19 @@ def test_new_states_are_numbered_in_order(width: int, clustered: bool, shares: i
     for parts in loaded(found.parts):
         visited.find(where(parts), prints, 0, len(prints), numbers)
     assert numbers.tolist() == list(range(len(known)))
+
+
+def test_a_part_that_grows_while_another_is_fetched_keeps_its_numbers() -> None:
+    limit = int(FULLEST * FIRST)
+    first, second = limit + 1, limit - 1  # so that part 0, which is away, has to grow, and part 1 is found nearly full then
+    prints = np.random.default_rng(3).integers(0, 1 << 59, (first + second, 1), np.uint64)
+    prints[first:] |= np.uint64(1) << visited.PART_SHIFT
+    found, n = VisitedSet(1, None, each), len(prints)
+    found.parts[0].put_away()
+    c = Candidates(1, n, n, 1)
+    c.prints[:], c.start[:], c.size[:] = prints, np.arange(n), 1
+    assert found.insert(c, n, [(0, n)], 0) == n
+    numbers = np.full(n, visited.UNKNOWN)
+    for parts in loaded(found.parts):
+        visited.find(where(parts), prints, 0, n, numbers)
+    assert numbers.tolist() == list(range(n))

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from roamcheck.checker.files import bundled
+from roamcheck.spec.protocols import PROTOCOLS
 
 
 def roamcheck(*words, cwd=None, feed=None):
@@ -257,11 +258,11 @@ def test_json_goes_through_a_link_and_into_a_pipe(tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     assert roamcheck("list", "protocols", "--json", "link.json", cwd=tmp_path).returncode == 0
     assert (tmp_path / "link.json").is_symlink()
-    assert len((tmp_path / "real.json").read_text().splitlines()) == 7
+    assert len((tmp_path / "real.json").read_text().splitlines()) == len(PROTOCOLS)
     os.mkfifo(tmp_path / "pipe")
     reader = subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     assert roamcheck("list", "protocols", "--json", "pipe", cwd=tmp_path).returncode == 0
-    assert len(reader.communicate(timeout=20)[0].splitlines()) == 7
+    assert len(reader.communicate(timeout=20)[0].splitlines()) == len(PROTOCOLS)
 
 
 def test_an_interrupt_stops_all_and_leaves_what_was_found(tmp_path):

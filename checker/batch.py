@@ -37,6 +37,7 @@ class Task:
     mutant: str | None = None
     max_states: int | None = None
     max_depth: int | None = None
+    reduce: bool = True  # where there are many states
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,9 @@ def explore(scenario: Scenario, task: Task, finder: CauseFinder) -> Finding:
     if why is not None:
         return Finding(scenario, 0, tuple((name, "not-applicable", None) for name in question.properties), (), (why,))
     model = question.model(None if task.mutant is None else apply(task.mutant))
-    found = tabled.explore(model, max_states=min(SMALL, task.max_states or SMALL), max_depth=task.max_depth)
-    if not found.complete and found.failed is None and not found.interrupted and (task.max_states or SMALL + 1) > SMALL:
+    limit = min(SMALL, task.max_states or SMALL) if task.reduce else task.max_states
+    found = tabled.explore(model, max_states=limit, max_depth=task.max_depth)
+    if task.reduce and not found.complete and found.failed is None and not found.interrupted and (task.max_states or SMALL + 1) > SMALL:
         found = tabled.explore(model, max_states=task.max_states, max_depth=task.max_depth, reduce=True, symmetric=True)
     if found.interrupted:  # what is half explored is no finding
         raise KeyboardInterrupt

@@ -195,7 +195,8 @@ def assumptions_data(assume: Assumptions) -> dict[str, JSON]:
 def _header_data(header: Header) -> dict[str, JSON]:
     breach = header.breach
     values: tuple[JSON, ...] = (
-        FORMAT, as_data(header.scenario), header.protocol, dict(header.readings.as_dict(header.protocol)), assumptions_data(header.assume), header.property,
+        FORMAT, as_data(header.scenario), header.protocol, dict(header.readings.as_dict(header.protocol)), assumptions_data(header.assume),
+        header.property,
         None if breach is None else {"conjunct": breach.conjunct, "values": dict(breach.values)}, header.loop, header.length, header.engine,
         header.seed, header.version, header.initial, header.digest,
     )  # fmt: skip

@@ -43,6 +43,10 @@ class ArrowBroker(Broker):
         directions = tuple(sorted((*others, (s, z))))
         return replace(self, directions=directions, routing=_table((s, self.filters(s), z), self.routing))
 
+    def rerouted(self, s: SubscriberId, z: Interface) -> Self:
+        """The same, by the name that it has in the papers: replace (_, _, s) with (_, z, s) in R_i."""
+        return self.directed(s, z)
+
     def forgotten(self, s: SubscriberId) -> Self:
         """i has no next hop for s any more, as if it had never heard of it."""
         return replace(self, directions=tuple(item for item in self.directions if item[0] != s))

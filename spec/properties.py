@@ -99,7 +99,7 @@ PROPERTIES: dict[str, PropertyInfo] = {
 def not_applicable(info: PropertyInfo, protocol: Protocol) -> str | None:
     """Why the property is not asked of the protocol; None when it is."""
     if info.only not in (None, protocol.name):
-        return f"it is an invariant of {info.only} alone"
+        return f"it is an invariant of {info.only}, not of {protocol.name}"
     if info.needs_timestamps and not protocol.timestamps:
         return f"{protocol.name} keeps no timestamps"
     if info.needs_hops and not protocol.hops:

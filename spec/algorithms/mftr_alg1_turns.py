@@ -1,4 +1,4 @@
-"""MFTR Algorithm 1: next hops and their reversal (lines 1–20).  In a tree, exactly one end of each link points over it, but where a TURN is on its way.
+"""MFTR Algorithm 1: next hops and their reversal (lines 1–20).  One end of each link points over it, or a TURN is on its way.
 
      1  turn(s, z):                                    -- s is reached through z from now on
      2    if P(s) = z: flush(s); return

@@ -82,7 +82,7 @@ def on_change(i: ArrowBroker, z: BrokerId, m: SubSince | UnsSince, rules: Rules)
         if m.base != i.number(s) and rules.readings.base_number == "in":  # l.46
             sends.append(Send(z, BqueryNumber(s, i.number(s))))  # l.47
         else:  # l.48
-            i = changed(heard_of(i, s), m)  # l.49
+            i = changed(heard_of(i, s, rules), m)  # l.49
             i = i.heard(s, m.t)  # l.50
             sends += [Send(b, m) for b in flood(i, rules) if b != z]  # l.51
             if i.is_home(s):  # l.52
@@ -101,7 +101,7 @@ def on_bsub(i: ArrowBroker, z: BrokerId, m: BsubClaim, rules: Rules) -> Reaction
         i = i.directed(s, LOST if rules.readings.bmig_notes == "in" else z)  # l.58
     if m.t > i.number(s):  # l.59
         new = i.number(s) == 0  # l.60
-        i = heard_of(i, s).with_filters(s, m.filters)  # l.61
+        i = heard_of(i, s, rules).with_filters(s, m.filters)  # l.61
         i = i.heard(s, m.t)  # l.62
         sends += [Send(b, replace(m, claim=new)) for b in flood(i, rules) if b != z]  # l.63
         if i.is_home(s):  # l.64
@@ -140,9 +140,10 @@ def flood(i: ArrowBroker, rules: Rules) -> tuple[BrokerId, ...]:
     return greeted(i) if rules.readings.greet_first == "in" else i.neighbours
 
 
-def heard_of(i: ArrowBroker, s: SubscriberId) -> ArrowBroker:
-    """i, which has heard of s.  It has, but where an ingredient is taken out."""
-    return i if i.direction(s) is not None else i.directed(s, LOST)
+def heard_of(i: ArrowBroker, s: SubscriberId, rules: Rules) -> ArrowBroker:
+    """i, which has heard of s: it need not have where reading base-number or hop-outlives-filters is taken out."""
+    out = "taken-out" in (rules.readings.base_number, rules.readings.hop_outlives_filters)
+    return i.directed(s, LOST) if out and i.direction(s) is None else i
 
 
 def without_hop(i: ArrowBroker, s: SubscriberId, rules: Rules) -> ArrowBroker:

@@ -213,7 +213,7 @@ def test_odd_scenarios_survive_a_round_trip() -> None:
 
 NAMES = "a name is 1 to 64 letters, digits, '_', '.' or '-', the first a letter or a digit"
 TOML = "see https://toml.io/en/v1.0.0"
-KINDS = "SUB, UNS, PUB, MIG, REP, FILTERS, BMIG, BTAB, FMIG, BQUERY, BSUB"
+KINDS = "SUB, UNS, PUB, MIG, REP, FILTERS, BMIG, BTAB, FMIG, BQUERY, BSUB, TURN"
 BROKERS = "brokers are b1, b2, b3, c1, c2"
 LINKS = '[["b1","b2"], ["b1","b3"], ["c1","c2"]]'
 REFUSED: list[tuple[str, str, str]] = [  # of the example: this, replaced by that, gives this message, after the name of the file

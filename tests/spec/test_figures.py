@@ -8,7 +8,7 @@ from roamcheck.model.interface import fire
 from support.figures import FIGURES, follow, step_of
 
 
-@pytest.mark.parametrize(("figure", "messages"), [("figure-2a", 13), ("figure-2b", 12), ("figure-3", 2), ("figure-4", 13)])
+@pytest.mark.parametrize(("figure", "messages"), [("figure-2a", 13), ("figure-2b", 12), ("figure-3", 2), ("figure-4", 13), ("figure-3-repaired", 2), ("figure-4-repaired", 5)])
 def test_the_run_of_the_figure_is_a_run_and_nothing_else_is_sent(figure, messages):
     model, steps, state = follow(figure)
     assert sum(model.steps[number].action == "deliver" for number in steps) == messages

@@ -25,6 +25,10 @@ PRINTED = {  # the algorithms as printed, with their first and last line
     "WN23 Alg. 3": (57, 72),
     "WN23 Alg. 4": (73, 115),
     "WN23 Alg. 5": (116, 138),
+    "MFTR Alg. 1": (1, 20),
+    "MFTR Alg. 2": (21, 32),
+    "MFTR Alg. 3": (33, 71),
+    "MFTR Alg. 4": (72, 96),
 }
 MODULES = {claim.algorithm: (module, claim) for module in ALGORITHMS for claim in claims(module)}
 EXCUSE = re.compile(r"(?:(WN23) )?(\d+)(?:–(\d+))?")

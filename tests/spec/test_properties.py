@@ -18,7 +18,32 @@ from roamcheck.checker.question import question
 from roamcheck.checker.verdict import Holds, Violated
 from roamcheck.model.interface import Model, Scope, State
 from roamcheck.model.scenario import parse_scenario
-from roamcheck.spec.messages import Bmig, BmigModular, Bquery, Bsub, Btab, Entry, Filters, Fmig, Mig, Pub, Rep, Stamped, Sub, Timestamp, Uns
+from roamcheck.spec.messages import (
+    LOST,
+    Bmig,
+    BmigModular,
+    BmigOnce,
+    Bquery,
+    BqueryNumber,
+    Bsub,
+    BsubClaim,
+    Btab,
+    Entry,
+    Filters,
+    Fmig,
+    Mig,
+    Numbered,
+    Pub,
+    PubFor,
+    Rep,
+    Stamped,
+    Sub,
+    SubSince,
+    Timestamp,
+    Turn,
+    Uns,
+    UnsSince,
+)
 from roamcheck.spec.properties import PROPERTIES, not_applicable
 from roamcheck.spec.protocols import PROTOCOLS
 
@@ -104,7 +129,8 @@ def way(*messages: Any) -> Edit:
 PUBLISHED = put(published=("e1", "e2"))
 AWAY = put(attached=False)
 CUT = {"(overlay)": lambda overlay: overlay.without_link("b1", "b2")}
-MFT, STATIC = "mft-pubsub", "simple-routing"
+ARROW_SAYS = "one end of each link points over it, or one reversal is on its way; "
+MFT, STATIC, REPAIRED = "mft-pubsub", "simple-routing", "mft-pubsub-r"
 
 # property, protocol, what is kept, what breaches, what the breach says
 CONJUNCTS: list[tuple[str, str, Edits, Edits, str]] = [
@@ -189,6 +215,19 @@ CONJUNCTS: list[tuple[str, str, Edits, Edits, str]] = [
              "every event owed has arrived; subscriber = s1; event = e1; received = none"),
         )
     ],
+    # -- arrow: b2 joined b1, and b3 joined b2
+    ("arrow", REPAIRED, {"b2": both(route(LOST), unheard("s1"))}, {"b2": route(LOST)},
+     ARROW_SAYS + "link = b1–b2; subscriber = s1; found = nothing"),
+    ("arrow", REPAIRED, {"b2": route("b3"), "b1→b2": way(Turn(("s1",))), "b3": route(LOST)}, {"b2": route("b3")},
+     ARROW_SAYS + "link = b1–b2; subscriber = s1; found = nothing"),
+    ("arrow", REPAIRED, {"b1": route("b2"), "b2": route(LOST)}, {"b1": route("b2")},
+     ARROW_SAYS + "link = b1–b2; subscriber = s1; found = b1 → b2, b2 → b1"),
+    ("arrow", REPAIRED, {"b2": route(LOST), "b2→b1": way(BmigOnce((Numbered("s1", 1),), ()))}, {"b2→b1": way(BmigOnce((Numbered("s1", 1),), ()))},
+     ARROW_SAYS + "link = b1–b2; subscriber = s1; found = b2 → b1, a BMIG"),
+    ("arrow", REPAIRED, {"b2": route(LOST), "b2→b1": way(SubSince("f1", "s1", 1, 0))}, {"b2": route(LOST), "b1→b2": way(SubSince("f1", "s1", 1, 0))},
+     ARROW_SAYS + "link = b1–b2; subscriber = s1; found = nothing"),
+    ("arrow", REPAIRED, {"b1→b2": way(BsubClaim("s1", ("f1",), 1, True))}, {"b2→b1": way(BsubClaim("s1", ("f1",), 1, True))},
+     ARROW_SAYS + "link = b1–b2; subscriber = s1; found = b2 → b1, a claim"),
     # -- hop-count-exact
     ("hop-count-exact", MFT, {"b4": hear("s1", 1, 9)}, {"b3": hear("s1", 1, 2)},
      "T_i(s).h = distance + 1; broker = b3; subscriber = s1; T_i(s).h = 2; distance = 2"),
@@ -236,6 +275,16 @@ def test_the_settled_start_breaches_nothing(protocol):
         (Bmig((Stamped("s1", 1, 1),), (), 0), Bmig((Stamped("s9", 1, 1),), (), 0)),
         (Bmig((), (Stamped("s1", 1, 1),), 0), Bmig((), (Stamped("s9", 1, 1),), 0)),
         (Bquery("s1", 1, 1), Bquery("s9", 1, 1)),
+        (SubSince("f1", "s1", 2, 1), SubSince("f9", "s1", 2, 1)),
+        (UnsSince("f1", "s1", 2, 1), UnsSince("f1", "s9", 2, 1)),
+        (Turn(("s1",)), Turn(("s1", "s9"))),
+        (BmigOnce((Numbered("s1", 1),), ()), BmigOnce((Numbered("s9", 1),), ())),
+        (BmigOnce((), (Numbered("s1", 1),)), BmigOnce((), (Numbered("s9", 1),))),
+        (BqueryNumber("s1", 1), BqueryNumber("s9", 1)),
+        (PubFor("e1", ("s1",)), PubFor("e9", ("s1",))),
+        (PubFor("e1", ("s1",)), PubFor("e1", ("s1", "s9"))),
+        (BsubClaim("s1", ("f1",), 1, True), BsubClaim("s9", ("f1",), 1, True)),
+        (BsubClaim("s1", ("f1",), 1, True), BsubClaim("s1", ("f9",), 1, True)),
         (Bsub("s1", ("f1",), Timestamp(1, 1), 0), Bsub("s9", ("f1",), Timestamp(1, 1), 0)),
         (Bsub("s1", ("f1",), Timestamp(1, 1), 0), Bsub("s1", ("f9",), Timestamp(1, 1), 0)),
     ],
@@ -275,16 +324,21 @@ def test_eventual_delivery_is_violated_by_an_event_that_never_arrives_and_by_a_r
 TIMESTAMPS = {"timestamp-bound", "hop-count-exact"}
 QUEUES = {"no-stranded-event"}
 NAMES = {"one-next-hop", "no-routing-loop"}
+ARROW = {"arrow"}
 MISSING = {
-    "simple-routing": TIMESTAMPS | QUEUES | NAMES,
-    "phoenix-2016": TIMESTAMPS | QUEUES,
-    "modular-2016": TIMESTAMPS | QUEUES,
-    "phoenix": TIMESTAMPS,
-    "modular": TIMESTAMPS,
-    "mft-pubsub": set(),
-    "mft-pubsub-2023": set(),
+    "simple-routing": TIMESTAMPS | QUEUES | NAMES | ARROW,
+    "phoenix-2016": TIMESTAMPS | QUEUES | ARROW,
+    "modular-2016": TIMESTAMPS | QUEUES | ARROW,
+    "phoenix": TIMESTAMPS | ARROW,
+    "modular": TIMESTAMPS | ARROW,
+    "mft-pubsub": ARROW,
+    "mft-pubsub-2023": ARROW,
+    "mft-pubsub-r": {"hop-count-exact"},
 }
-APPLY = {"simple-routing": 8, "phoenix-2016": 10, "modular-2016": 10, "phoenix": 11, "modular": 11, "mft-pubsub": 13, "mft-pubsub-2023": 13}
+APPLY = {
+    "simple-routing": 8, "phoenix-2016": 10, "modular-2016": 10, "phoenix": 11, "modular": 11, "mft-pubsub": 13, "mft-pubsub-2023": 13,
+    "mft-pubsub-r": 13,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("protocol", MISSING)

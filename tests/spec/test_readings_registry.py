@@ -37,12 +37,13 @@ def rows() -> dict[str, list[str]]:
 
 
 def test_the_registry_is_the_table_of_section_5() -> None:
-    assert {reading.name: list(reading.values) for reading in READINGS} == {name: [v.strip("•") for v in values] for name, values in rows().items()}
+    asked_of_any = {reading.name: list(reading.values) for reading in READINGS if reading.only is None}
+    assert asked_of_any == {name: [v.strip("•") for v in values] for name, values in rows().items()}
 
 
 def test_the_printed_set_is_the_first_value_everywhere() -> None:
     assert NAMED_SETS["printed"] == PRINTED
-    assert PRINTED.as_dict() == {name: values[0].strip("•") for name, values in rows().items()}
+    assert PRINTED.as_dict("mft-pubsub") == {name: values[0].strip("•") for name, values in rows().items()}
 
 
 def test_the_amended_set_is_the_printed_one_but_for_the_marked_values() -> None:

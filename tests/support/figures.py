@@ -2,7 +2,7 @@
 
 An item is either the id of a move of the scenario or a message as printed: from, to, message.  Tables R_j are not printed in
 full; None stands for "whatever the sender's whole table is".  Figure 4 as printed has two slips (semantics section 7): step 7's h = 1
-must be 2, and steps 10–12 go to b1, b4 and b3.
+must be 2, and steps 10–12 go to b1, b4 and b3.  The last two are the same moves under the repaired protocol.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 from roamcheck.model.interface import Disabled, Model, State, fire
-from roamcheck.spec.messages import Bmig, BmigModular, Bsub, Btab, Fmig, Stamped, Timestamp
+from roamcheck.spec.messages import Bmig, BmigModular, BmigOnce, Bsub, Btab, Fmig, Numbered, Stamped, Timestamp, Turn
 
 Item = str | tuple[str, str, Any]
 BTAB = None
@@ -30,6 +30,12 @@ def stamped(*triples: tuple[str, int, int]) -> tuple[Stamped, ...]:
 def bsub(h: int) -> Bsub:
     """BSUB: {s = s6, S_j = [f6], T_j(s) = (1, 1), h}."""
     return Bsub("s6", ("f6",), Timestamp(1, 1), h)  # type: ignore[arg-type]
+
+
+def once(children: str, others: str) -> BmigOnce:
+    """BMIG of the repaired protocol: C and O, each subscriber with the number 1."""
+    C, O = (tuple(Numbered(s, 1) for s in names.split()) for names in (children, others))  # type: ignore[arg-type]
+    return BmigOnce(C, O)
 
 
 C3 = stamped(("s3", 1, 1), ("s6", 1, 2), ("s7", 1, 2))
@@ -78,6 +84,21 @@ FIGURES: dict[str, tuple[str, str, list[Item]]] = {
             ("b3", "b2", Bmig(C3, O3, 0)), ("b2", "b1", Bmig(C3, (), 1)), ("b2", "b5", Bmig(C3, (), 1)), ("b5", "b6", Bmig(C3, (), 2)),
             ("b6", "b5", bsub(0)), ("b5", "b2", bsub(1)),
             ("b2", "b1", bsub(2)), ("b2", "b4", bsub(2)), ("b2", "b3", bsub(2)), ("b3", "b7", bsub(3)),
+        ],
+    ),
+    "figure-3-repaired": (
+        "figure-1a",
+        "mft-pubsub-r",
+        ["b3-loses", "b3-joins", ("b3", "b2", once("s3 s6 s7", "s1 s2 s4 s5")), ("b2", "b1", Turn(("s3", "s6", "s7")))],
+    ),
+    "figure-4-repaired": (
+        "figure-1b",
+        "mft-pubsub-r",
+        [
+            "b3-loses", "b6-loses", "b6-joins",
+            ("b6", "b5", once("s6", "s1 s2 s3 s4 s5 s7")), ("b5", "b2", Turn(("s6",))), ("b2", "b1", Turn(("s6",))),
+            "b3-joins",
+            ("b3", "b2", once("s3 s7", "s1 s2 s4 s5 s6")), ("b2", "b1", Turn(("s3", "s7"))),
         ],
     ),
 }  # fmt: skip

@@ -31,7 +31,7 @@ from roamcheck.model.overlay import Overlay, link
 from roamcheck.model.scenario import MESSAGE_KINDS
 from roamcheck.model.world import Way, World
 from roamcheck.spec.breach import Breach
-from roamcheck.spec.messages import Bmig, Bsub, Message, Pub, kind
+from roamcheck.spec.messages import Bmig, BmigOnce, Bsub, Frame, Message, Pub, PubFor, Turn, kind
 
 REACHED = "reached"
 Memory = Any  # what a condition remembers of the run so far; hashable
@@ -153,11 +153,13 @@ def falling(step: Step, overlay: Overlay) -> frozenset[tuple[str, str]]:
 def stamps(message: Message) -> tuple[tuple[str, int], ...]:
     """The subscribers that a message speaks of, each with the number that it bears; 0 where it bears none."""
     match message:
-        case Bmig(children, others):
+        case Frame(_, inner):
+            return stamps(inner)
+        case Bmig(children, others) | BmigOnce(children, others):
             return tuple((one.subscriber, one.t) for one in (*children, *others))
         case Bsub(s, _, stamp):
             return ((s, stamp.t),)
-        case Pub(_, sent_for):
+        case Pub(_, sent_for) | PubFor(_, sent_for) | Turn(sent_for):
             return tuple((s, 0) for s in sent_for)
     subscriber = getattr(message, "subscriber", None)
     return () if subscriber is None else ((subscriber, getattr(message, "t", 0)),)

@@ -72,6 +72,8 @@ def headline(replayed: Replayed) -> str:
             return f"{arguments['to']} learns that {what} was not delivered to {arguments['from']}"
         case "lose":
             return f"the radio loses {what} from {arguments['from']} to {arguments['to']}"
+        case "timeout":
+            return f"the timer of {arguments['from']} for {arguments['to']} runs out: it sends again what was not acknowledged"
         case "turn":
             return f"the heartbeat of the new leader reaches {who}, which turns round"
         case "publish":

@@ -37,6 +37,7 @@ ARGUMENTS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {  # of each kind 
     "return": (("from", "to"),),
     "turn": (("broker",),),
     "lose": (("from", "to"),),
+    "timeout": (("from", "to"),),
     "publish": (("publisher", "event"),),
     "subscribe": (("subscriber", "filter"),),
     "unsubscribe": (("subscriber", "filter"),),
@@ -47,7 +48,7 @@ ARGUMENTS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {  # of each kind 
     "merge": (("broker", "to"),),
     "crash": (("broker", "state"),),
 }  # and each of the environment the `move` of the scenario that it is
-OWN_ACCORD: Final = ("deliver", "return", "turn", "lose")  # what no move of the scenario does
+OWN_ACCORD: Final = ("deliver", "return", "turn", "lose", "timeout")  # what no move of the scenario does
 _HEADER: Final = (
     "format", "scenario", "protocol", "readings", "assumptions", "property", "breach", "loop", "length", "engine", "seed", "version", "initial",
     "digest",

@@ -20,7 +20,7 @@ from .environment import environment_steps
 from .initial import initial_state
 from .interface import Layout, Model, Slot, SlotSpec, Value
 from .overlay import Overlay
-from .protocol_steps import loss_steps, protocol_steps
+from .protocol_steps import due, loss_steps, protocol_steps
 from .questions import bind
 from .scenario import Assumptions, Move, Scenario
 from .symmetry import symmetries
@@ -52,8 +52,8 @@ def build_world(
     linkable, visitors = possible_links(scenario), possible_visitors(scenario)
     ways: list[Way] = [(u, v) for u in brokers for v in linkable[u]]
     if assume.client_links == "queued":
-        subscribers = {s.name for s in scenario.subscribers}
-        ways += [way for b in brokers for c in visitors[b] for way in ((c, b), (b, c)) if way[0] == c or c in subscribers]
+        subscribers, framed = {s.name for s in scenario.subscribers}, readings.acknowledged_links == "on"
+        ways += [way for b in brokers for c in visitors[b] for way in ((c, b), (b, c)) if way[0] == c or c in subscribers or framed]
     returned = [way for way in ways if way[0] in brokers] if assume.bounce == "later" and protocol.queues else []
     names = ["(overlay)", "(environment)", *brokers, *(s.name for s in scenario.subscribers), *(p.name for p in scenario.publishers)]
     names += [f"{u}→{v}" for u, v in ways] + [f"returned {u}→{v}" for u, v in returned]
@@ -106,12 +106,15 @@ def build(w: World, properties: Collection[str] | None = None) -> Model:
     def idle(slot: Slot, value: Value) -> bool:
         if slot in sequences:
             return value == ()
-        return not (isinstance(value, Overlay) and value.turning)
+        if isinstance(value, Overlay):
+            return not value.turning
+        return not (w.framed and due(value))
 
     start = (initial_state(w),)
     return Model(
         w.scenario.name, layout, start, steps, tuple(bind(w, tuple(PROPERTIES if properties is None else properties))),
-        idle, (w.budget,), partial(spent, w), unordered=unordered(w, steps), symmetries=partial(symmetries, w, steps, start),
+        idle, (w.budget,), partial(spent, w), unordered=unordered(w, steps),
+        symmetries=(lambda: ()) if w.layered else partial(symmetries, w, steps, start),
     )  # fmt: skip
 
 

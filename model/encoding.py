@@ -143,6 +143,8 @@ def _decoded(hint: Any, path: tuple[str, ...], data: object) -> object:
     """A field of a message, as its type wants it."""
     if hint is int:
         return _number(path, data)
+    if hint == Message:
+        return message_from_data(data)
     if hint is bool:
         if not isinstance(data, bool):
             raise NoMessage(path, show(data), "not a truth value", "true or false")

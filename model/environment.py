@@ -17,7 +17,7 @@ from .bounds import may_attach, places, widest
 from .interface import Disabled, Effect, Footprint, Kind, Step, Value, Word
 from .overlay_moves import Arguments, Claim, crash, link_down, merge, migrate
 from .scenario import Move
-from .world import Budget, Words, World, converse, lose_link, receive
+from .world import Budget, Words, World, converse, hung_up, lose_link, receive, transmit
 
 
 def environment_steps(w: World) -> Iterator[Step]:
@@ -144,7 +144,7 @@ def publish(w: World, e: EventId, claim: Claim, more: Arguments) -> Step:
             return Disabled(f"{e} has not been published yet", slot, for_good=True)
         words, after = Words(), replace(publisher, published=(*publisher.published, e))
         if not w.instant:
-            words.add(w.channel[p, publisher.broker], Pub(e))
+            after = transmit(w, after, publisher.broker, (Pub(e),), words)
             return Effect((budget, after), words.collected())
         i = receive(w, cast(Broker, values[2]), p, Pub(e), words)
         return Effect((budget, after, i), words.collected())
@@ -183,7 +183,8 @@ def detach_publisher(w: World, p: PublisherId, claim: Claim, more: Arguments) ->
     slot, detached = w.publisher[p], Disabled(f"{p} is attached", w.publisher[p], for_good=not may_attach(w.scenario, p))
 
     def at(b: BrokerId) -> Footprint:
-        return Footprint(None, (w.budget, slot, w.broker[b], *(() if w.instant else (w.channel[p, b],))))
+        ways = (way for way in ((p, b), (b, p)) if way in w.channel)
+        return Footprint(None, (w.budget, slot, w.broker[b], *(w.channel[way] for way in ways)))
 
     def select(value: Value) -> Footprint | Disabled:
         publisher = cast(Publisher, value)
@@ -193,7 +194,7 @@ def detach_publisher(w: World, p: PublisherId, claim: Claim, more: Arguments) ->
         budget = claim(cast(Budget, values[0]))
         if isinstance(budget, Disabled):
             return budget
-        publisher = w.acts.clients.detach_publisher(cast(Publisher, values[1]))
+        publisher = hung_up(w.acts.clients.detach_publisher(cast(Publisher, values[1])))
         return Effect((budget, publisher, cast(Broker, values[2]).unlinked(p), *(() for _ in values[3:])))
 
     within = widest(*map(at, places(w, p)))
@@ -208,7 +209,7 @@ def say(w: World, s: Subscriber, sends: tuple[Message, ...], i: Broker | None, w
     if i is not None and w.instant:
         i, s = converse(w, i, s, sends, words)
     elif sends:
-        words.add(w.channel[s.me, cast(BrokerId, s.broker)], *sends)
+        s = transmit(w, s, cast(BrokerId, s.broker), sends, words)
     return s, i
 
 
@@ -253,7 +254,7 @@ def detach(w: World, s: SubscriberId, claim: Claim, more: Arguments, roams: bool
         words = Words()
         in_flight = cast(tuple[Message, ...], values[4]) if not w.instant else ()
         i = lose_link(w, cast(Broker, values[2]), s, in_flight, words)
-        return Effect((budget, w.acts.clients.detach(values[1]), i, *(() for _ in values[3:])), words.collected())
+        return Effect((budget, hung_up(w.acts.clients.detach(values[1])), i, *(() for _ in values[3:])), words.collected())
 
     within = widest(*map(at, places(w, s)))
     return Step("detach", (("subscriber", s), *more), Kind.ENVIRONMENT, react, selector=slot, select=select, within=within)

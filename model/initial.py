@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from roamcheck.spec.frames import LayeredPublisher, LayeredSubscriber
 from roamcheck.spec.messages import NOBODY, BrokerId, FilterId, PublisherId, SubscriberId
 from roamcheck.spec.state import Broker, Publisher, Subscriber
 
 from .interface import State, Value
 from .overlay import Link, Overlay, link
 from .scenario import Scenario
-from .world import Budget, Words, World, converse
+from .world import Budget, Words, World, converse, transmit
 
 FREE = ("publish", "client-moves", "link-failures", "broker-moves", "merges", "crashes", "volatile-crashes", "losses")
 
@@ -24,10 +25,12 @@ def initial_state(w: World) -> State:
     values.update(dict.fromkeys((*w.channel.values(), *w.returned.values()), ()))
     for p in scenario.publishers:
         at = BrokerId(p.at) if p.at else None
-        values[w.publisher[PublisherId(p.name)]] = Publisher(PublisherId(p.name), at, at is not None, ())
+        kind = LayeredPublisher if w.layered else Publisher
+        values[w.publisher[PublisherId(p.name)]] = kind(PublisherId(p.name), at, at is not None, ())
     words = Words()
     for declared in scenario.subscribers:
-        s = Subscriber(SubscriberId(declared.name), None, False, wanted(declared.filters), 0, wanted(declared.filters), (), ())
+        client = LayeredSubscriber if w.layered else Subscriber
+        s: Subscriber = client(SubscriberId(declared.name), None, False, wanted(declared.filters), 0, wanted(declared.filters), (), ())
         if declared.at and scenario.settled:
             k = len(s.wants) if w.rules.timestamps else 0
             s = replace(s, broker=BrokerId(declared.at), attached=True, sent=k)
@@ -38,7 +41,7 @@ def initial_state(w: World) -> State:
             if w.instant:
                 brokers[b], s = converse(w, brokers[b], s, sends, words)
             else:
-                words.add(w.channel[s.me, b], *sends)
+                s = transmit(w, s, b, sends, words)
         values[w.subscriber[s.me]] = s
     values.update({w.broker[b]: i for b, i in brokers.items()})
     values.update(dict(words.collected()))

@@ -12,7 +12,7 @@ from roamcheck.spec.state import Broker, Publisher, Subscriber
 from .bounds import may_come_up, may_fall, possible_parents, widest
 from .interface import Disabled, Effect, Footprint, Kind, Slot, Step, Value, Word
 from .overlay import Overlay
-from .world import Budget, Words, World, drop, emit, lose_link
+from .world import Budget, Words, World, coming_back, drop, emit, hung_up, lose_link
 
 Claim = Callable[[Budget], Budget | Disabled]
 Arguments = tuple[tuple[str, str], ...]
@@ -146,13 +146,15 @@ def crash(w: World, b: BrokerId, volatile: bool, claim: Claim, more: Arguments) 
         in_flight = dict(zip(ways, rest[len(clients) :], strict=False))
         after += [()] * len(ways)
         attached = [c for c in visitors if i.is_up(c)]
+        in_flight |= {(b, c): coming_back(w, i, c, cast(tuple[Message, ...], in_flight.get((b, c), ()))) for c in attached}
+        at = len(clients) + len(ways)
+        own = [coming_back(w, i, n, cast(Flights, rest[at + 3 * k + 1 : at + 3 * k + 3])[0]) for k, n in enumerate(overlay.neighbours(b))]
         for z in (*attached, *overlay.neighbours(b)):  # all at once: nothing that comes back is sent over a link that falls too
             i = drop(w, i, z)
         for c in attached:
             i = lose_link(w, i, c, cast(tuple[Message, ...], in_flight.get((b, c), ())), words)
-        at = len(clients) + len(ways)
-        for n in overlay.neighbours(b):
-            i, neighbour = fall(w, i, cast(Broker, rest[at]), cast(Flights, tuple(rest[at + 1 : at + 3])), words)
+        for n, mine in zip(overlay.neighbours(b), own, strict=True):
+            i, neighbour = fall(w, i, cast(Broker, rest[at]), (mine, cast(Flights, tuple(rest[at + 1 : at + 3]))[1]), words)
             overlay, at = overlay.without_link(b, n), at + 3
             after += [neighbour, (), ()]
         if volatile:
@@ -166,8 +168,8 @@ def crash(w: World, b: BrokerId, volatile: bool, claim: Claim, more: Arguments) 
 def detached(w: World, client: Value, b: BrokerId) -> Value:
     """A client that was attached to b is detached now."""
     if isinstance(client, Subscriber) and client.attached and client.broker == b:
-        return cast(Subscriber, w.acts.clients.detach(client))
+        return hung_up(cast(Subscriber, w.acts.clients.detach(client)))
     if isinstance(client, Publisher) and client.attached and client.broker == b:
-        return cast(Publisher, w.acts.clients.detach_publisher(client))
+        return hung_up(cast(Publisher, w.acts.clients.detach_publisher(client)))
     return client
 

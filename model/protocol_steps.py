@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from roamcheck.spec.messages import BrokerId, Filters, Message, Pub, Rep, SubscriberId, kind
-from roamcheck.spec.state import Broker, Received, Subscriber
+from roamcheck.spec.arrow_state import ArrowBroker
+from roamcheck.spec.frames import LayeredPublisher, LayeredSubscriber
+from roamcheck.spec.messages import BrokerId, Filters, Frame, Got, Message, Pub, PublisherId, Rep, SubscriberId, kind
+from roamcheck.spec.state import Broker, Publisher, Received, Subscriber
 
 from .bounds import may_merge
 from .interface import Disabled, Effect, Footprint, Kind, Slot, Step, Value, Word
 from .overlay import Overlay
 from .overlay_moves import run_migration
-from .world import Budget, Way, Words, World, emit, give_back, receive, record
+from .world import Budget, Way, Words, World, emit, give_back, line_of, receive, record, take, transmit, with_line
 
 
 def protocol_steps(w: World) -> Iterator[Step]:
     """Every step of kind PROTOCOL, in a fixed order."""
     for way in w.channel:
-        yield deliver_to_client(w, way) if way[1] in w.subscriber else deliver_to_broker(w, way)
+        yield deliver_to_broker(w, way) if way[1] in w.broker else deliver_to_client(w, way)
     for way in w.returned:
         yield learn_of_return(w, way)
     if w.protocol.migrate is not None:
         for b in w.broker:
             yield turn(w, b)
+    if w.framed:
+        for u, v in w.channel:
+            yield timeout(w, u, v)
 
 
 def deliver_to_broker(w: World, way: Way) -> Step:
@@ -34,7 +40,9 @@ def deliver_to_broker(w: World, way: Way) -> Step:
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         words = Words()
-        i = receive(w, cast(Broker, values[0]), u, cast(Message, head), words)
+        i, message = take(w, cast(Broker, values[0]), u, cast(Message, head), words)
+        if message is not None:
+            i = receive(w, i, u, message, words)
         return Effect((i,), words.collected())
 
     footprint = Footprint(w.channel[way], (w.broker[v],), tuple(sorted({*w.outgoing(v), *owed})))
@@ -50,20 +58,57 @@ def reach(w: World, b: BrokerId, overlay: Value) -> frozenset[Slot]:
 
 
 def deliver_to_client(w: World, way: Way) -> Step:
-    """deliver(b → s): subscriber s takes what its broker has sent."""
-    b, s = way[0], SubscriberId(way[1])
+    """deliver(b → c): subscriber c takes what its broker has sent; a publisher takes acknowledgements."""
+    b, c = BrokerId(way[0]), way[1]
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
-        words, subscriber, message = Words(), cast(Subscriber, values[0]), cast(Message, head)
+        words = Words()
+        client, message = take(w, cast(Subscriber, values[0]), b, cast(Message, head), words)
         if isinstance(message, Filters):
-            subscriber, sends = w.acts.clients.on_filters(subscriber, message, w.rules)
-            words.add(w.channel[s, b], *sends)
+            client, sends = w.acts.clients.on_filters(client, message, w.rules)
+            client = transmit(w, client, b, sends, words)
         elif isinstance(message, Pub | Rep):
-            subscriber = arrived(w, subscriber, message)
-        return Effect((subscriber,), words.collected())
+            client = arrived(w, client, message)
+            if w.rules.readings.custody == "on":
+                client = transmit(w, client, b, (Got(message.event),), words)
+        return Effect((client,), words.collected())
 
-    footprint = Footprint(w.channel[way], (w.subscriber[s],), (w.channel[s, b],))
-    return Step("deliver", (("from", b), ("to", s)), Kind.PROTOCOL, react, footprint, serves=w.channel[way])
+    footprint = Footprint(w.channel[way], (client_slot(w, c),), (w.channel[c, b],))
+    return Step("deliver", (("from", b), ("to", c)), Kind.PROTOCOL, react, footprint, serves=w.channel[way])
+
+
+def client_slot(w: World, c: str) -> Slot:
+    """Where a client is; publishers hear of acknowledgements alone."""
+    return w.subscriber[SubscriberId(c)] if c in w.subscriber else w.publisher[PublisherId(c)]
+
+
+def end_slot(w: World, u: str) -> Slot:
+    """Where an end of a link is."""
+    return w.broker[BrokerId(u)] if u in w.broker else client_slot(w, u)
+
+
+def due(value: Value) -> bool:
+    """A timer is going to run out there."""
+    if isinstance(value, ArrowBroker):
+        return any(line.due for _, line in value.lines)
+    return isinstance(value, LayeredSubscriber | LayeredPublisher) and value.line.due
+
+
+def timeout(w: World, u: str, v: str) -> Step:
+    """timeout(u → v): nothing of the link is under way, and u sends again what v has not acknowledged."""
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        end, *under_way = values
+        line = line_of(cast(Broker, end), v)
+        if not line.due or (isinstance(end, Subscriber | Publisher) and end.broker != v):
+            return Disabled(f"something on the link from {u} to {v} was lost", end_slot(w, u))
+        if any(under_way):
+            return Disabled(f"nothing of the link between {u} and {v} is under way")
+        return Effect((with_line(cast(Broker, end), v, replace(line, due=False)), line.frames(), ()))
+
+    slot = end_slot(w, u)
+    footprint = Footprint(reads=(slot, w.channel[u, v], w.channel[v, u]))
+    return Step("timeout", (("from", u), ("to", v)), Kind.PROTOCOL, react, footprint, serves=slot)
 
 
 def arrived(w: World, s: Subscriber, message: Pub | Rep) -> Subscriber:
@@ -122,22 +167,29 @@ def lose(w: World, way: Way) -> Step:
     """lose(u → v): the head of the channel is lost; under radio = detected a broker u learns of it."""
     u, v = way
     lossy = w.assume.lossy
-    learns = w.assume.radio == "detected" and u in w.broker and w.protocol.queues
+    learns = w.assume.radio == "detected" and u in w.broker and w.protocol.queues and not w.framed
 
     def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
         budget, message = cast(Budget, values[0]), cast(Message, head)
+        inner = message.message if isinstance(message, Frame) else message
         if budget.remaining("losses") == 0:
             return Disabled("the radio may lose another message", w.budget, for_good=True)
-        if lossy and kind(message) not in lossy:
-            return Disabled(f"{kind(message)} may be lost")
+        if lossy and kind(inner) not in lossy:
+            return Disabled(f"{kind(inner)} may be lost")
         budget = budget.spend("losses")
+        if w.framed:
+            one, other = (u, v) if isinstance(message, Frame) else (v, u)  # whose timer will run out, and on the link to whom
+            ends = dict(zip((u, v), values[1:], strict=True))
+            line = line_of(cast(Broker, ends[one]), other)
+            ends[one] = with_line(cast(Broker, ends[one]), other, replace(line, due=bool(line.unacknowledged)))
+            return Effect((budget, *ends.values()))
         if not learns:
             return Effect((budget,))
         words = Words()
         i = give_back(w, cast(Broker, values[1]), v, message, words)
         return Effect((budget, i), words.collected())
 
-    reads = (w.budget, w.broker[BrokerId(u)]) if learns else (w.budget,)
+    reads = (w.budget, w.broker[BrokerId(u)]) if learns else (w.budget, end_slot(w, u), end_slot(w, v)) if w.framed else (w.budget,)
     appends = tuple(sorted({*w.outgoing(BrokerId(u)), *w.pending_returns(way)})) if learns else ()
     none_left = Disabled("the radio may lose another message", w.budget, for_good=True)
     guard = (w.budget, lambda budget: None if cast(Budget, budget).remaining("losses") else none_left)

@@ -59,7 +59,7 @@ def predicates(w: World, name: str) -> Iterator[Predicate]:
             for u, v in w.channel:
                 if u in w.broker and v in w.broker and u < v:
                     b, c = BrokerId(u), BrokerId(v)
-                    yield Predicate((w.broker[b], w.broker[c], w.channel[u, v], w.channel[v, u]), _arrow)
+                    yield Predicate((w.broker[b], w.broker[c], w.channel[u, v], w.channel[v, u]), partial(_arrow, w.framed))
         case "no-duplicate":
             for slot in w.subscriber.values():
                 yield Predicate((slot,), lambda values: p.no_duplicate(cast(Subscriber, values[0])))
@@ -98,9 +98,12 @@ def _timestamp_bound(values: tuple[Value, ...]) -> Breach | None:
     return p.timestamp_bound(cast(Broker, values[0]), cast(Subscriber, values[1]))
 
 
-def _arrow(values: tuple[Value, ...]) -> Breach | None:
-    i, j, there, back = values
-    return arrow(cast(ArrowBroker, i), cast(ArrowBroker, j), cast(tuple[Message, ...], there), cast(tuple[Message, ...], back))
+def _arrow(framed: bool, values: tuple[Value, ...]) -> Breach | None:
+    i, j = cast(ArrowBroker, values[0]), cast(ArrowBroker, values[1])
+    there, back = cast(tuple[Message, ...], values[2]), cast(tuple[Message, ...], values[3])
+    if framed:  # what is lost is on its way all the same: it will be sent again
+        there, back = i.untaken(j), j.untaken(i)
+    return arrow(i, j, there, back)
 
 
 def _broker_well_formed(w: World, universe: p.Universe, values: tuple[Value, ...]) -> Breach | None:

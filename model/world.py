@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar, cast
 
-from roamcheck.spec.messages import EVENTFUL, BrokerId, EventId, FilterId, Filters, Message, Pub, PublisherId, Rep, SubscriberId
+from roamcheck.spec import custody, frames
+from roamcheck.spec.arrow_state import ArrowBroker
+from roamcheck.spec.frames import LayeredPublisher, LayeredSubscriber, Line
+from roamcheck.spec.messages import EVENTFUL, Ack, BrokerId, EventId, FilterId, Filters, Frame, Got, Message, Pub, PublisherId, Rep, SubscriberId
 from roamcheck.spec.protocols import Behaviour, Protocol
 from roamcheck.spec.rules import Rules
-from roamcheck.spec.state import Broker, Owed, Received, Send, Subscriber
+from roamcheck.spec.state import Broker, Owed, Publisher, Received, Send, Subscriber
 
 from .interface import Slot, Value, Word
 from .scenario import Assumptions, Scenario
 
 Client = SubscriberId | PublisherId
 Way = tuple[str, str]  # a directed channel: (from, to)
+End = TypeVar("End", bound=Broker | Subscriber | Publisher)  # of a link
+Client_ = TypeVar("Client_", Subscriber, Publisher)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,16 @@ class World:
         return self.assume.bounce == "later"
 
     @property
+    def framed(self) -> bool:
+        """Reading acknowledged-links: frames go over the links."""
+        return self.rules.readings.acknowledged_links == "on"
+
+    @property
+    def layered(self) -> bool:
+        """With a layer, an event may reach a subscriber again, which throws away what it has."""
+        return self.framed or self.rules.readings.custody == "on"
+
+    @property
     def falling_links_return(self) -> bool:
         """A link that falls gives its PUBs and REPs back."""
         return self.protocol.queues and self.assume.in_flight == "returned"
@@ -75,7 +91,7 @@ class World:
         for b in brokers:
             slots.update(self.channel[b, v] for v in self.linkable[b])
             for client in self.visitors[b]:
-                if client in self.subscriber:
+                if client in self.subscriber or (b, client) in self.channel:
                     slots.add(self.subscriber[SubscriberId(client)] if self.instant else self.channel[b, client])
         return tuple(sorted(slots))
 
@@ -106,12 +122,60 @@ def emit(w: World, i: Broker, sends: Iterable[Send], words: Words) -> Broker:
         if not i.is_up(to):
             i = give_back(w, i, to, message, words)
         elif (i.me, to) in w.channel:
-            words.add(w.channel[i.me, to], message)
+            i = transmit(w, i, to, (message,), words)
         elif isinstance(message, Filters):
             raise AssertionError(f"{i.me} sends FILTERS to {to} outside a conversation")
         else:
             words.add(w.subscriber[SubscriberId(to)], Received(message.event))  # type: ignore[union-attr]
+            if w.rules.readings.custody == "on":
+                i, back = w.acts.handle(i, to, Got(message.event), w.rules)  # type: ignore[union-attr]
+                i = emit(w, i, back, words)
     return i
+
+
+def transmit(w: World, sender: End, to: str, messages: Iterable[Message], words: Words) -> End:
+    """Messages go over a link, in frames where the links are acknowledged."""
+    slot = w.channel[sender.me, to]
+    if not w.framed:
+        words.add(slot, *messages)
+        return sender
+    for m in messages:
+        line, frame = frames.send(line_of(sender, to), m)
+        words.add(slot, frame)
+        sender = with_line(sender, to, line)
+    return sender
+
+
+def take(w: World, receiver: End, z: str, head: Message, words: Words) -> tuple[End, Message | None]:
+    """What arrives from z: the message, None where the link keeps it to itself."""
+    if isinstance(head, Ack):
+        return with_line(receiver, z, frames.acknowledged(line_of(receiver, z), head)), None
+    if not isinstance(head, Frame):
+        return receiver, head
+    line, ack, message = frames.take(line_of(receiver, z), head)
+    words.add(w.channel[receiver.me, z], ack)
+    return with_line(receiver, z, line), message
+
+
+def line_of(end: End, z: str) -> Line:
+    """Its end of the acknowledged link to z."""
+    if isinstance(end, ArrowBroker):
+        return end.line(z)  # type: ignore[arg-type]
+    assert isinstance(end, LayeredSubscriber | LayeredPublisher)
+    return end.line
+
+
+def with_line(end: End, z: str, line: Line) -> End:
+    """The same, with that end changed."""
+    if isinstance(end, ArrowBroker):
+        return end.with_line(z, line)  # type: ignore[arg-type]
+    assert isinstance(end, LayeredSubscriber | LayeredPublisher)
+    return replace(end, line=line)
+
+
+def hung_up(client: Client_) -> Client_:
+    """A client whose link is down: the next begins anew."""
+    return replace(client, line=frames.FRESH) if isinstance(client, LayeredSubscriber | LayeredPublisher) else client
 
 
 def receive(w: World, i: Broker, z: str, message: Message, words: Words) -> Broker:
@@ -143,7 +207,10 @@ def record(rules: Rules, value: Value, words: tuple[Word, ...]) -> Value:
     assert isinstance(value, Subscriber)
     s = value
     for word in words:
-        if isinstance(word, Received):
+        if isinstance(word, Received) and isinstance(s, LayeredSubscriber):
+            if word.event not in s.has:
+                s = replace(s, received=(*s.received, word.event), has=(*s.has, word.event))
+        elif isinstance(word, Received):
             s = replace(s, received=(*s.received, word.event))
         elif isinstance(word, Owed) and _wanted(rules, s, word.event, word.via):
             s = replace(s, owed=tuple(sorted({*s.owed, word.event})))
@@ -167,7 +234,9 @@ def converse(w: World, i: Broker, s: Subscriber, messages: Iterable[Message], wo
                 s, more = w.acts.clients.on_filters(s, send.message, w.rules)
                 pending += more
             elif isinstance(send.message, Pub | Rep):
-                s = replace(s, received=(*s.received, send.message.event))
+                s = cast(Subscriber, record(w.rules, s, (Received(send.message.event),)))
+                if w.rules.readings.custody == "on":
+                    pending.append(Got(send.message.event))
         i = emit(w, i, others, words)
     return i, s
 
@@ -178,10 +247,21 @@ def drop(w: World, i: Broker, z: str) -> Broker:
     return i if w.acts.fall is None else w.acts.fall(i, z, w.rules)  # type: ignore[arg-type]
 
 
+def coming_back(w: World, i: Broker, z: str, in_flight: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What i gets back when the link to z falls: what it knows of by itself, with a layer, or else what is in flight, if that returns."""
+    if not w.layered or not i.is_up(z):  # type: ignore[arg-type]
+        return in_flight
+    assert isinstance(i, ArrowBroker)
+    if w.rules.readings.custody == "on":
+        return custody.comes_back(i, z)  # type: ignore[arg-type]
+    return i.line(z).unacknowledged  # type: ignore[arg-type]
+
+
 def lose_link(w: World, i: Broker, z: str, in_flight: tuple[Message, ...], words: Words) -> Broker:
     """The link between i and z is down: i drops z, and learns now or later which PUBs and REPs it had under way were not delivered."""
+    in_flight = coming_back(w, i, z, in_flight)
     i = drop(w, i, z)
-    if w.falling_links_return:
+    if w.falling_links_return or w.layered:
         for message in in_flight:
             i = give_back(w, i, z, message, words)
     return i

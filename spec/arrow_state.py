@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
-from .messages import NOBODY, BrokerId, Entry, FilterId, Interface, PublisherId, SubscriberId, Timestamp
+from .frames import FRESH, Line
+from .messages import NOBODY, BrokerId, Entry, EventId, FilterId, Interface, Message, PublisherId, SubscriberId, Timestamp
 from .state import Broker
 
 JOINER, HOST = "joiner", "host"
+
+
+class Kept(NamedTuple):
+    """(e, s, from, to) in custody: `to` is LOST while e is queued."""
+
+    event: EventId
+    subscriber: SubscriberId
+    sender: Interface
+    to: Interface
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,8 @@ class ArrowBroker(Broker):
 
     directions: tuple[tuple[SubscriberId, Interface], ...] = ()  # P_i: a neighbour, s or LOST, for each s that i has heard of
     greeted: tuple[tuple[BrokerId, str], ...] = ()  # for each greeted neighbour: JOINER, i opened the link, or HOST, it was opened to i
+    lines: tuple[tuple[Interface, Line], ...] = ()  # acknowledged-links: i's end of each link that is in use
+    custody: tuple[Kept, ...] = ()  # custody: what i has sent or queued and is not done
 
     @classmethod
     def fresh(
@@ -99,7 +111,23 @@ class ArrowBroker(Broker):
             subscribers=tuple(s for s in self.subscribers if s != z),
             publishers=tuple(p for p in self.publishers if p != z),
             greeted=tuple(item for item in self.greeted if item[0] != z),
+            lines=tuple(item for item in self.lines if item[0] != z),
         )
+
+    # -- layers ----------------------------------------------------------------------------------------
+
+    def line(self, z: Interface) -> Line:
+        """i's end of the acknowledged link to z."""
+        return next((line for other, line in self.lines if other == z), FRESH)
+
+    def untaken(self, other: ArrowBroker) -> tuple[Message, ...]:
+        """What i has sent to another broker and that has not taken yet."""
+        line = self.line(other.me)
+        return line.unacknowledged[other.line(self.me).expected - line.first :]
+
+    def with_line(self, z: Interface, line: Line) -> Self:
+        """The same, changed."""
+        return replace(self, lines=tuple(sorted([*(item for item in self.lines if item[0] != z), (z, line)], key=lambda item: item[0])))
 
 
 def _table(of: tuple[SubscriberId, Iterable[FilterId], Interface], routing: tuple[Entry, ...]) -> tuple[Entry, ...]:

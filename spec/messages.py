@@ -220,9 +220,39 @@ class PubFor:
     targets: tuple[SubscriberId, ...]  # S
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A message on an acknowledged link, with its number there."""
+
+    number: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """ACK: every frame before this number has arrived."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """GOT: the subscriber has e (custody)."""
+
+    event: EventId
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """DONE: s has e, and whoever e came from need keep it no longer (custody)."""
+
+    event: EventId
+    subscriber: SubscriberId
+
+
 Message = (
     Sub | Uns | Pub | Mig | Rep | Filters | BmigModular | Btab | Fmig | Bmig | Bquery | Bsub
-    | SubSince | UnsSince | Turn | BmigOnce | BsubClaim | BqueryNumber | PubFor
+    | SubSince | UnsSince | Turn | BmigOnce | BsubClaim | BqueryNumber | PubFor | Frame | Ack | Got | Done
 )  # fmt: skip
 
 EVENTFUL = (Pub, PubFor, Rep)  # what comes back when it was not delivered
@@ -231,6 +261,7 @@ KINDS: dict[type, str] = {
     Sub: "SUB", Uns: "UNS", Pub: "PUB", Mig: "MIG", Rep: "REP", Filters: "FILTERS",
     BmigModular: "BMIG", Btab: "BTAB", Fmig: "FMIG", Bmig: "BMIG", Bquery: "BQUERY", Bsub: "BSUB",
     SubSince: "SUB", UnsSince: "UNS", Turn: "TURN", BmigOnce: "BMIG", BsubClaim: "BSUB", BqueryNumber: "BQUERY", PubFor: "PUB",
+    Frame: "FRAME", Ack: "ACK", Got: "GOT", Done: "DONE",
 }  # fmt: skip
 
 
@@ -279,6 +310,14 @@ def describe(message: Message) -> str:
             body = f"{s}, [{', '.join(fs)}], {t}, {'claim' if claim else 'no claim'}"
         case BqueryNumber(s, t):
             body = f"{s}, {t}"
+        case Frame(n, inner):
+            body = f"{n}, {describe(inner)}"
+        case Ack(n):
+            body = str(n)
+        case Got(e):
+            body = e
+        case Done(e, s):
+            body = f"{e}, {s}"
         case PubFor(e, targets):
             body = f"{e}, [{', '.join(targets)}]"
     return f"{kind(message)}({body})"

@@ -25,10 +25,13 @@ from .messages import (
     Bsub,
     BsubClaim,
     Btab,
+    Done,
     Entry,
     EventId,
     FilterId,
     Filters,
+    Frame,
+    Got,
     Interface,
     Message,
     Mig,
@@ -186,6 +189,12 @@ def _message_exists(m: Message, universe: Universe, rules: Rules) -> bool:
             return all(_entry_exists(entry, universe, rules) for entry in table)
         case Bmig(children, others, _):
             return subscribers.issuperset(s for s, _, _ in (*children, *others))
+        case Frame(_, inner):
+            return _message_exists(inner, universe, rules)
+        case Got(e):
+            return e in universe.events
+        case Done(e, s):
+            return e in universe.events and s in subscribers
         case Bquery(s, _, _):
             return s in subscribers
         case SubSince(f, s, _, _) | UnsSince(f, s, _, _):

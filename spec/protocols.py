@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from . import custody
 from .algorithms import (
     alg1_mobile_clients,
     alg2_replay,
@@ -36,7 +37,9 @@ from .messages import (
     Bsub,
     BsubClaim,
     Btab,
+    Done,
     Fmig,
+    Got,
     Interface,
     Message,
     Mig,
@@ -90,6 +93,7 @@ class Protocol:
     broker: type[Broker] = Broker  # the local state of a broker
     fall: str | None = None  # what a broker does when a link of its has fallen, before anything comes back
     returned: str = "returns.on_return"  # what it does with a PUB or REP that comes back
+    layers: Mapping[type, Any] = field(default_factory=dict)  # what handles the messages of optional layers
     rerooting: tuple[str, str] = ("reroot", "every-changed-hop")  # the reading under which a turn over an old link is a migration
 
     def printed(self) -> dict[str, str]:
@@ -171,6 +175,7 @@ PROTOCOLS: dict[str, Protocol] = {
             "mft-pubsub-r", "repaired: path reversal that nothing decides against, PUB with targets", "MFTR Algorithms 1–4", "", _REPAIRED,
             "mftr_alg4_links.migrate", BROKERS, timestamps=True, queues=True, hops=False, broker=ArrowBroker, fall="mftr_alg1_turns.fall",
             returned="mftr_alg2_events.on_return", rerooting=("reroot-is-nothing", "taken-out"),
+            layers={Got: custody.on_got, Done: custody.on_done},
         ),
     )
 }  # fmt: skip
@@ -200,7 +205,7 @@ def behaviour(protocol: Protocol, algorithms: Mapping[str, ModuleType] | None = 
         return getattr(modules[module], name)
 
     return Behaviour(
-        {kind: function(path) for kind, path in protocol.handlers.items()},
+        {**{kind: function(path) for kind, path in protocol.handlers.items()}, **protocol.layers},
         function(protocol.migrate) if protocol.migrate else None,
         function(protocol.fall) if protocol.fall else None,
         function(protocol.returned),

@@ -130,6 +130,12 @@ READINGS: tuple[Reading, ...] = (
     _ingredient("bmig-numbers", "Alg. 4 l.89–93", "does the host compare the numbers in BMIG?"),
     _ingredient("return-routed", "Alg. 2 l.31–32", "is what comes back routed at once, or queued?"),
     _ingredient("flush-at-turn", "Alg. 1 l.2, 7", "does the queue go at every turn, or only when s itself has come?"),
+    Reading(
+        "acknowledged-links", "MFTR, a layer", "are frames numbered, acknowledged and sent again on every link?", ("off", "on"), only=REPAIRED,
+    ),
+    Reading(
+        "custody", "MFTR, a layer", "does a broker keep what it has sent until it hears that the subscriber has it?", ("off", "on"), only=REPAIRED,
+    ),
 )  # fmt: skip
 
 
@@ -178,6 +184,8 @@ class Readings:
     bmig_numbers: str = "in"
     return_routed: str = "in"
     flush_at_turn: str = "in"
+    acknowledged_links: str = "off"
+    custody: str = "off"
 
     def with_values(self, values: Mapping[str, str]) -> Readings:
         """These readings with some of them (by printed name) replaced; raises ReadingError."""

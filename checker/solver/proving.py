@@ -16,6 +16,7 @@ from roamcheck.spec.messages import describe
 from roamcheck.spec.properties import PROPERTIES, not_applicable
 from roamcheck.spec.protocols import PROTOCOLS, Protocol
 from roamcheck.spec.readings import NAMED_SETS, Readings
+from roamcheck.spec.state import Broker
 
 from .asking import Undecided
 from .induction import BOUND, EXCEPTED, LOCAL, MONOTONE, ONE_NEXT_HOP, STRENGTHENING, WELL_FORMED, Counterexample, Induction, induct
@@ -125,6 +126,8 @@ class Prover:
 
 def inapplicable(name: str, protocol: Protocol) -> str | None:
     """Why the property is not asked of the protocol."""
+    if protocol.broker is not Broker:
+        return f"brokers of {protocol.name} keep more than the universe of `prove` holds"
     if name in PROPERTIES:
         return not_applicable(PROPERTIES[name], protocol)
     return None if protocol.timestamps else f"{protocol.name} keeps no timestamps"

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .. import custody
 from ..arrow_state import HOST, JOINER, ArrowBroker
 from ..messages import LOST, BrokerId, Interface, Message, Pub, PubFor, SubscriberId, Turn
 from ..rules import Reaction, Rules
@@ -72,6 +73,8 @@ def flush(i: ArrowBroker, s: SubscriberId) -> Turned:  # l.8
     if y is None or not i.is_up(y):  # l.9
         return i, ()
     sends = tuple(Send(y, pub(e, y, (s,))) for e in i.queue(s))  # l.10
+    for e in i.queue(s) if i.custody else ():
+        i = custody.passed_on(i, e, s, LOST, y)
     return i.with_queue(s, ()), sends  # l.11
 
 

@@ -7,8 +7,10 @@ import pytest
 from roamcheck.model.interface import fire
 from support.figures import FIGURES, follow, step_of
 
+MESSAGES = {"figure-2a": 13, "figure-2b": 12, "figure-3": 2, "figure-4": 13, "figure-3-repaired": 2, "figure-4-repaired": 5}
 
-@pytest.mark.parametrize(("figure", "messages"), [("figure-2a", 13), ("figure-2b", 12), ("figure-3", 2), ("figure-4", 13), ("figure-3-repaired", 2), ("figure-4-repaired", 5)])
+
+@pytest.mark.parametrize(("figure", "messages"), MESSAGES.items())
 def test_the_run_of_the_figure_is_a_run_and_nothing_else_is_sent(figure, messages):
     model, steps, state = follow(figure)
     assert sum(model.steps[number].action == "deliver" for number in steps) == messages
@@ -21,7 +23,7 @@ def test_the_settled_start_has_one_entry_and_the_distance_for_each_subscriber(fi
     b7 = model.initial_states[0][model.layout.index("b7")]
     assert [entry.next_hop for entry in b7.routing] == ["b3", "b3", "b3", "b3", "b3", "b3", "s7"]
     if b7.timestamps:
-        assert dict(b7.timestamps)["s4"] == (1, 5)
+        assert dict(b7.timestamps)["s4"] == (1, 1 if figure.endswith("-repaired") else 5)  # the repaired protocol counts no hops
 
 
 def test_in_figure_4_the_bmig_that_b6_answers_has_travelled_2_hops_not_the_printed_1():

@@ -26,7 +26,7 @@ STYLES = {"violated": "bold red", "proved": "green"}
 @click.option("--filters", "scenario", metavar="SCENARIO", help="Decide instead which filters of SCENARIO cover, overlap or equal which.")
 @json_option
 def prove(protocols: tuple[str, ...], json_to: str | None, scenario: str | None, **options: Any) -> None:
-    """Prove well-formed, one-next-hop, timestamp-bound and timestamps-never-go-back of each PROTOCOL (default: all), for runs of any length.
+    """Prove well-formed, one-next-hop, timestamp-bound, timestamps-never-go-back and arrow of each PROTOCOL (default: all), for runs of any length.
 
     Where a reaction does not preserve a property it is shown, and the explorer looks for a run that leads there. With --filters, the filters of a
     scenario are compared instead.
@@ -50,11 +50,10 @@ def prove_all(protocols: tuple[str, ...], lines: Any, options: dict[str, Any]) -
     from roamcheck.checker import report
     from roamcheck.checker.question import QuestionError
     from roamcheck.checker.solver import proving
-    from roamcheck.checker.solver.induction import LOCAL
 
     for name in options["properties"]:
-        if name not in LOCAL:
-            raise QuestionError(f"no property that can be proved is called {name!r}; choose from {', '.join(LOCAL)}")
+        if name not in proving.PROVABLE:
+            raise QuestionError(f"no property that can be proved is called {name!r}; choose from {', '.join(proving.PROVABLE)}")
     values = pairs(options["reading"], "--reading")
     asked = [(name, *proving.asked_readings(options["readings"], values, name)) for name in proving.asked_protocols(protocols, options["mutant"])]
     started, proofs, interrupted = time.monotonic(), [], False
@@ -63,7 +62,7 @@ def prove_all(protocols: tuple[str, ...], lines: Any, options: dict[str, Any]) -
         try:
             with held_back():
                 for protocol, readings, label in asked:
-                    for proof in prover.prove(protocol, readings, label, options["properties"] or LOCAL):
+                    for proof in prover.prove(protocol, readings, label, options["properties"] or proving.PROVABLE):
                         proofs.append(proof)
                         lines.add(proving.as_record(proof))
         except KeyboardInterrupt:
@@ -88,8 +87,9 @@ def exit_code(proofs: Sequence[Any]) -> ExitCode:
 def tell(proofs: Sequence[Any], seconds: float) -> None:
     """The table, what was assumed, and each reaction that does not preserve its property."""
     from roamcheck.checker import report
-    from roamcheck.checker.solver.induction import ASSUMED, EXCEPTED, STRENGTHENING
-    from roamcheck.checker.solver.proving import told
+    from roamcheck.checker.solver import arrow_links
+    from roamcheck.checker.solver.induction import ASSUMED, EXCEPTED
+    from roamcheck.checker.solver.proving import ARROW, STRENGTHENED, told
     from roamcheck.checker.solver.universe import SAYS
 
     rows = [[p.protocol, p.label, p.property, p.verdict, remark(p), f"{p.paths:,}" if p.paths else "", f"{p.seconds:.1f}"] for p in proofs]
@@ -98,9 +98,13 @@ def tell(proofs: Sequence[Any], seconds: float) -> None:
     for line in SAYS:
         report.say(f"  {line}")
     report.say(f"  {ASSUMED}")
+    if any(p.property == ARROW and p.verdict != "not-applicable" for p in proofs):
+        report.say(f"for {ARROW} of this one:")
+        for line in arrow_links.SAYS:
+            report.say(f"  {line}")
     for name in dict.fromkeys(p.property for p in proofs if p.verdict != "not-applicable"):
         report.say(f"{name} is strengthened by:")
-        for line in STRENGTHENING[name]:
+        for line in STRENGTHENED[name]:
             report.say(f"  {line}")
         if name in EXCEPTED:
             report.say(f"  and says nothing of {EXCEPTED[name]}")

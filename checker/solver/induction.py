@@ -75,12 +75,23 @@ class Counterexample:
     after: State
 
 
+@dataclass(frozen=True)
+class Unkept:
+    """A reaction that does not keep a property of links, told: a broker and one of its links before, and after."""
+
+    property: str
+    own: bool
+    reaction: str
+    breach: Breach
+    lines: tuple[str, ...]
+
+
 @dataclass
 class Induction:
     """What came of one universe."""
 
     paths: dict[str, int] = field(default_factory=dict)  # by reaction
-    counterexamples: dict[tuple[str, str, str], Counterexample] = field(default_factory=dict)  # by property, reaction and conjunct
+    counterexamples: dict[tuple[str, str, str], Counterexample | Unkept] = field(default_factory=dict)  # by property, reaction and conjunct
     queries: int = 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -18,13 +18,17 @@ from roamcheck.spec.protocols import PROTOCOLS, Protocol
 from roamcheck.spec.readings import NAMED_SETS, Readings
 from roamcheck.spec.state import Broker
 
+from . import arrow_links
 from .asking import Undecided
-from .induction import BOUND, EXCEPTED, LOCAL, MONOTONE, ONE_NEXT_HOP, STRENGTHENING, WELL_FORMED, Counterexample, Induction, induct
+from .induction import BOUND, EXCEPTED, LOCAL, MONOTONE, ONE_NEXT_HOP, STRENGTHENING, WELL_FORMED, Counterexample, Induction, Unkept, induct
 from .symbolic import Oracle
 from .universe import Universe, universes
 from .witness import NotReached, Reached, reach
 
 PROVED, REACHED, UNREACHED, UNKNOWN, NOT_APPLICABLE = "proved", "violated", "not-inductive", "unknown", "not-applicable"
+ARROW = "arrow"
+PROVABLE = (*LOCAL, ARROW)
+STRENGTHENED = {**STRENGTHENING, ARROW: arrow_links.STRENGTHENING}
 STRUCTURE = (WELL_FORMED, ONE_NEXT_HOP, MONOTONE)  # asked together, of any numbers; BOUND has assumptions of its own
 
 
@@ -41,7 +45,7 @@ class Proof:
     rests_on: tuple[str, ...] = ()  # what was assumed and is not proved here
     paths: int = 0
     reactions: Mapping[str, int] = field(default_factory=dict)
-    counterexamples: Sequence[Counterexample] = ()
+    counterexamples: Sequence[Counterexample | Unkept] = ()
     reached: Reached | NotReached | None = None
     shared: str = ""  # the protocol whose paths these are: the same functions under the same readings
     seconds: float = 0.0
@@ -66,12 +70,12 @@ class Prover:
     observe: Callable[[str], None] = lambda text: None
     _kept: dict[tuple[Any, ...], list[_Kept]] = field(default_factory=dict)
 
-    def prove(self, protocol: str, readings: Readings, label: str, names: Sequence[str] = LOCAL) -> Iterator[Proof]:
+    def prove(self, protocol: str, readings: Readings, label: str, names: Sequence[str] = PROVABLE) -> Iterator[Proof]:
         """A proof for each of the named properties, in order."""
         known = PROTOCOLS[protocol]
-        asked = [name for name in LOCAL if name in names]
-        refused = {name: why for name in asked if (why := inapplicable(name, known)) is not None}
-        groups = {name: (BOUND,) if name == BOUND else tuple(n for n in STRUCTURE if inapplicable(n, known) is None) for name in asked}
+        asked = [name for name in PROVABLE if name in names]
+        refused = {name: why for name in asked if (why := inapplicable(name, known) or beyond(name, readings)) is not None}
+        groups = {name: (name,) if name in (BOUND, ARROW) else tuple(n for n in STRUCTURE if inapplicable(n, known) is None) for name in asked}
         for name in asked:
             about = Proof(protocol, readings.as_dict(protocol), label, name, NOT_APPLICABLE, refused.get(name, ""), mutant=self.mutant)
             yield about if name in refused else self._one(about, known, readings, groups[name])
@@ -82,7 +86,7 @@ class Prover:
             about.shared = self._induction(known, readings, group, found)
             take(about, found)
             about.verdict = PROVED
-            if about.property != WELL_FORMED:
+            if about.property not in (WELL_FORMED, ARROW):
                 structure = list[Induction]()
                 self._induction(known, readings, tuple(n for n in STRUCTURE if inapplicable(n, known) is None), structure)
                 about.rests_on = (WELL_FORMED,) if failures(structure, WELL_FORMED) else ()
@@ -111,7 +115,11 @@ class Prover:
                 return kept.protocol.name if kept.protocol != known else ""
         names = set[str]()
         algorithms, oracle = apply(self.mutant) if self.mutant is not None else None, Oracle(self.deadline)
-        for universe in universes(known.name, readings, algorithms, bounded=wanted == (BOUND,)):
+        if wanted == (ARROW,):
+            found.append(Induction())
+            arrow_links.induct(readings, algorithms, oracle, lambda seen: self.observe(f"{known.name}: {ARROW}: {seen:,} conditions"), found[-1])
+            names.update(one.name for one in fields(readings))
+        for universe in () if wanted == (ARROW,) else universes(known.name, readings, algorithms, bounded=wanted == (BOUND,)):
             found.append(Induction())
             induct(universe, wanted, oracle, partial(self._tell, universe, wanted), found[-1])
             names |= universe.asked.names
@@ -126,11 +134,17 @@ class Prover:
 
 def inapplicable(name: str, protocol: Protocol) -> str | None:
     """Why the property is not asked of the protocol."""
-    if protocol.broker is not Broker:
+    if protocol.broker is not Broker and name != ARROW:
         return f"brokers of {protocol.name} keep more than the universe of `prove` holds"
     if name in PROPERTIES:
         return not_applicable(PROPERTIES[name], protocol)
     return None if protocol.timestamps else f"{protocol.name} keeps no timestamps"
+
+
+def beyond(name: str, readings: Readings) -> str | None:
+    """Why the property is not asked under these readings."""
+    layers = [layer for layer in ("acknowledged_links", "custody") if getattr(readings, layer) == "on"]
+    return f"the links that are looked at have no {', '.join(layers).replace('_', '-')}" if name == ARROW and layers else None
 
 
 def take(about: Proof, found: Sequence[Induction]) -> None:
@@ -149,9 +163,9 @@ def totals(found: Sequence[Induction]) -> dict[str, int]:
     return sums
 
 
-def failures(found: Sequence[Induction], name: str) -> tuple[Counterexample, ...]:
+def failures(found: Sequence[Induction], name: str) -> tuple[Counterexample | Unkept, ...]:
     """One counterexample for each reaction that breaks the property, or else what strengthens it."""
-    first: dict[tuple[str, bool], Counterexample] = {}
+    first: dict[tuple[str, bool], Counterexample | Unkept] = {}
     for one in found:
         for example in one.counterexamples.values():
             if example.property == name:
@@ -186,8 +200,12 @@ def asked_readings(label: str, values: Mapping[str, str], protocol: str) -> tupl
 # ---- told --------------------------------------------------------------------------------------------
 
 
-def told(example: Counterexample) -> Iterator[str]:
+def told(example: Counterexample | Unkept) -> Iterator[str]:
     """A counterexample to induction as a concrete reaction, line by line."""
+    if isinstance(example, Unkept):
+        yield example.reaction
+        yield from (f"  {line}" for line in example.lines)
+        return
     assumptions = "".join(f", {name} = {value}" for name, value in example.assumptions.items())
     taken = f" takes {describe(example.message)}" if example.message is not None else ""
     yield f"{example.reaction}: {example.step}{taken}{assumptions}"
@@ -213,7 +231,7 @@ def as_record(proof: Proof) -> dict[str, Any]:
         "property": proof.property,
         "verdict": proof.verdict,
         "why": proof.why,
-        "strengthening": list(STRENGTHENING[proof.property]),
+        "strengthening": list(STRENGTHENED[proof.property]),
         "except": EXCEPTED.get(proof.property),
         "rests_on": list(proof.rests_on),
         "paths": proof.paths,
@@ -225,7 +243,10 @@ def as_record(proof: Proof) -> dict[str, Any]:
     }
 
 
-def _example(example: Counterexample) -> dict[str, Any]:
+def _example(example: Counterexample | Unkept) -> dict[str, Any]:
+    if isinstance(example, Unkept):
+        breach = {"conjunct": example.breach.conjunct, "values": dict(example.breach.values)}
+        return {"reaction": example.reaction, "of_the_property_itself": example.own, "breach": breach, "told": list(example.lines)}
     return {
         "reaction": example.reaction,
         "step": str(example.step),

@@ -408,9 +408,11 @@ def add_commands() -> None:
     """The commands that have a module of their own."""
     from .commands.prove import prove
     from .commands.search import search
+    from .commands.sweep import sweep
 
     commands.add_command(prove)
     commands.add_command(search)
+    commands.add_command(sweep)
 
 
 add_commands()

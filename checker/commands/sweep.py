@@ -22,6 +22,7 @@ from roamcheck.spec.readings import NAMED_SETS
 
 from ..files import FileError
 from ..options import BAD_INPUT, json_option, pairs, refuse
+from ..question import QuestionError
 from ..verdict import CannotBegin, ExitCode
 from .enumerate import SIZES, enumerated, enumeration_options, outcome
 from .search import LONGEST, STRATEGIES
@@ -198,8 +199,7 @@ def described(scenarios: tuple[str, ...], options: dict[str, Any]) -> dict[str, 
 def done(folder: Any, jobs: list[Any], asked: dict[str, Any], resume: bool, options: dict[str, Any]) -> ExitCode | None:
     """Do the jobs; what ended it too early."""
     from .. import report
-    from ..sweeps.driving import Work, in_this_process
-    from ..sweeps.driving import sweep as do_all
+    from ..sweeps.driving import Work
     from ..sweeps.jobs import Budget
 
     seeds = tuple(range(options["seed"], options["seed"] + options["seeds"]))
@@ -214,38 +214,40 @@ def done(folder: Any, jobs: list[Any], asked: dict[str, Any], resume: bool, opti
         if folder.begin(asked, jobs, resume):
             folder.tidy()
             folder.see()
-        work = Work(folder, budget)
         compile_once(options["master"])
-        with report.status() as tell:
-
-            def observe(phase: str, text: str) -> None:
-                tell(f"{phase}: {text}")
-
-            if options["master"] == NONE:
-                do_all(work, jobs, in_this_process, observe)
-            else:
-                on_spark(work, jobs, observe, options)
     except BAD_INPUT as error:
         return refuse(error)
     except KeyboardInterrupt:
-        folder.tidy()
         return ExitCode.INTERRUPTED
-    except (OSError, MemoryError, RuntimeError) as error:
-        folder.tidy()
+    try:
+        with report.status() as tell:
+            run_all(Work(folder, budget), jobs, lambda phase, text: tell(f"{phase}: {text}"), options)
+    except (QuestionError, CannotBegin) as error:
+        return refuse(error)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except (FileError, OSError, MemoryError, RuntimeError) as error:  # of this machine, or of Spark
         report.warn(f"error: the sweep ended early: {error or type(error).__name__}; what is finished is kept, and --resume goes on from there")
         return ExitCode.UNDECIDED
+    finally:
+        folder.tidy()
     return None
 
 
-def on_spark(work: Any, jobs: list[Any], observe: Callable[[str, str], None], options: dict[str, Any]) -> None:
-    """Do them there.  Raises CannotBegin, FileError, SparkFailed, KeyboardInterrupt."""
-    from ..spark.session import spark_session
-    from ..spark.sweep import on_spark as runner
+def run_all(work: Any, jobs: list[Any], observe: Callable[[str, str], None], options: dict[str, Any]) -> None:
+    """Here, or on Spark.  Raises what doing a job raises, QuestionError, CannotBegin, SparkFailed, KeyboardInterrupt."""
+    from ..sweeps.driving import in_this_process
     from ..sweeps.driving import sweep as do_all
+
+    if options["master"] == NONE:
+        do_all(work, jobs, in_this_process, observe)
+        return
+    from ..spark.session import spark_session
+    from ..spark.sweep import on_spark
 
     observe("start", "Spark")
     with spark_session(options["master"], pairs(options["conf"], "--conf"), "roamcheck sweep", quick=True) as session:
-        do_all(work, jobs, runner(session), observe)
+        do_all(work, jobs, on_spark(session), observe)
 
 
 def compile_once(master: str | None) -> None:

@@ -185,10 +185,11 @@ def tell_causes(causes: list[dict[str, Any]]) -> None:
     report.table(
         ["property", "protocol", "questions", "steps", "smallest trace", "lines"],
         [
-            [row["property"], row["protocol"], f"{row['questions']:,}", str(row["length"]), row["trace"] or row["scenario"], in_short(row["cause_lines"])]
+            [row["property"], row["protocol"], f"{row['questions']:,}", str(row["length"]), row["trace"] or row["scenario"],
+             in_short(row["cause_lines"])]
             for row in causes[:SHOWN]
         ],
-    )
+    )  # fmt: skip
 
 
 def in_short(lines: Iterable[str]) -> str:

@@ -113,7 +113,7 @@ def write(path: Path, groups: Iterable[Any], schema: Any) -> None:
 
 def why(error: Exception) -> str:
     """Arrow gives the system's reason within a sentence of its own."""
-    said = re.search(r"\[errno \d+\] (.*)", str(error), re.IGNORECASE)
+    said = re.search(r".*\[errno \d+\] (.*)", str(error), re.IGNORECASE | re.DOTALL)
     return said[1] if said is not None else getattr(error, "strerror", None) or str(error)
 
 

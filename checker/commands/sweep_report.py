@@ -51,6 +51,7 @@ def sweep_report(folder: str, traces: str | None, figures: str | None, json_to: 
         tell(folder, found, causes, drawn)
     for row in found["errors"]:
         report.warn(f"error: {row['place']}: {row['error'].removeprefix(row['place'] + ': ')}")
+    sys.exit(ExitCode.HOLDS)
 
 
 def summarized(

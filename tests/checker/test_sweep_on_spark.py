@@ -27,8 +27,6 @@ from roamcheck.checker.sweeps.tables import JOBS, VIOLATIONS
 from roamcheck.checker.trace import loads
 from support.sweeping import rows, small_jobs, swept
 
-pytestmark = pytest.mark.xdist_group("spark")  # one session
-
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
@@ -79,7 +77,7 @@ def test_a_python_process_that_is_killed_is_replaced(session: Any, plain: Folder
 def test_a_task_that_always_fails_is_told_and_what_is_done_stands(
     session: Any, plain: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "MOST", 2)
+    monkeypatch.setattr(planning, "MOST", 12)
 
     def answer(job: Any, budget: Any) -> Any:
         if job.number == 3:

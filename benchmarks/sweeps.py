@@ -98,7 +98,8 @@ def measure(scenarios: int, master: str) -> dict[str, Any]:
     first, whole = first_result(master)
     print(f"a session begins in {start:.1f} s; a command's first result after {first:.1f} s, its end after {whole:.1f} s", flush=True)
     return {
-        "jobs": done, "one process, s": round(alone, 2), "one process, CPU s": round(used, 2), "spark, CPU s": round(children, 2), "spark, s": round(together, 2), "ratio": round(alone / together, 2),
+        "jobs": done, "one process, s": round(alone, 2), "one process, CPU s": round(used, 2), "spark, CPU s": round(children, 2),
+        "spark, s": round(together, 2), "ratio": round(alone / together, 2),
         "overhead per job, ms": round(overhead * 1e3, 2), "session, s": round(start, 2), "first tasks, s": round(warm, 2),
         "first result, s": round(first, 2), "small command, s": round(whole, 2), "load before": round(os.getloadavg()[2], 2),
     }  # fmt: skip

@@ -3,7 +3,7 @@
     python benchmarks/sweeps.py [--scenarios N] [--master URL] [--keep]
     python benchmarks/sweeps.py --table REPORT       condense what `roamcheck report DIR --json REPORT` said, for the table in docs/spark.md
 
-The scenarios are drawn by Hypothesis; each is asked under two protocols, two sets of readings and two radios, so N = 260 are some 2,000 jobs.  Rows
+The scenarios are drawn by Hypothesis; each is asked under two protocols, two sets of readings and three radios: some 2,000 jobs.  Rows
 are asserted to be the same, times only reported: those of the work alone, with a session that has begun and loops that are loaded, and those of the
 whole command.  Overhead is what the cores spent per job beyond the jobs' own seconds.  `--keep` writes benchmarks/results/sweeps.json.
 """
@@ -35,7 +35,7 @@ from roamcheck.checker.sweeps.sources import generated
 RESULTS = Path(__file__).parent / "results" / "sweeps.json"
 TABLE = RESULTS.with_name("sweep_table.json")
 PROTOCOLS = ("mft-pubsub", "modular")
-AXES = Axes(PROTOCOLS, ("printed", "amended"), radios=(Radio("reliable", 0), Radio("silent", 1)))
+AXES = Axes(PROTOCOLS, ("printed", "amended"), radios=(Radio("reliable", 0), Radio("detected", 1), Radio("silent", 1)))
 BUDGET = Budget(max_states=20_000, seeds=(0,), examples=50)
 CORES = 2
 FIRST = ("figure-1b", "child-above-parent", "client-there-and-back")  # of the command whose first result is waited for

@@ -1,11 +1,12 @@
-"""Fills the generated parts of README.md and FINDINGS.md: transcripts of commands, faults with their charts, the tables of verdicts and of speed.
+"""Fills the generated parts of README.md, FINDINGS.md and docs/spark.md: transcripts of commands, faults with their charts, the tables of verdicts and of speed.
 
     python benchmarks/readme.py            # rewrite them
     python benchmarks/readme.py --check    # exit 1 when they differ from what is there
 
 A generated part stands between `<!-- generated: WHAT -->` and `<!-- end -->`.  WHAT is `$ roamcheck …`, a command whose output is
 shown; `fault SCENARIO PROPERTY LINES [--OPTION …]`, the shortest counterexample as a chart, which must pass the printed LINES ("Alg. 6 l.28, Alg. 4
-l.20"); `verdicts printed|amended`, a table from tests/agreement/table.json; or `engines`, a table from benchmarks/results/engines.json.
+l.20"); `verdicts printed|amended`, a table from tests/agreement/table.json; `sweep printed|amended`, one from
+benchmarks/results/sweep_table.json; or `engines`, a table from benchmarks/results/engines.json.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fills the generated parts of README.md, FINDINGS.md and docs/spark.md: transcripts of commands, faults with their charts, tables of verdicts and speed.
+"""Fills the generated parts of README.md, FINDINGS.md and docs/spark.md: transcripts of commands, faults with their charts, tables.
 
     python benchmarks/readme.py            # rewrite them
     python benchmarks/readme.py --check    # exit 1 when they differ from what is there

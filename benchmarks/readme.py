@@ -141,9 +141,8 @@ def sweep(readings: str) -> str:
     for info in PROPERTIES.values():
         cells = []
         for protocol in PROTOCOLS:
-            rows = [row for radio in kept["radios"] if (row := counts.get((protocol, info.name, radio)))]
-            asked = [row["asked"] for row in rows]
-            cells.append(f"{' · '.join(str(row['violated']) for row in rows)} of {max(asked)}" if any(asked) else "–")
+            rows = [row for radio in kept["radios"] if (row := counts.get((protocol, info.name, radio))) and row["asked"]]
+            cells.append(" · ".join(f"{row['violated']}/{row['asked']}" for row in rows) or "–")
         lines.append(f"| `{info.name}`{'' if info.decisive else ' ¹'} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

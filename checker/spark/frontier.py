@@ -53,7 +53,7 @@ class Frontier:
         self.visited: list[list[File]] = [[] for _ in range(self.parts)]
         self.values: list[File] = []
         self.changed: list[File] = []
-        self.changes: dict[int, Change] = {}  # that protocol steps make
+        self.changes: dict[int, Change] = {}  # that protocol steps make, by name
         self.levels: list[int] = []  # by depth: how many states
         self.dense: list[int] = []  # the depths at which labels were replaced by ranks
         self.bound = 0  # on the labels of the last depth

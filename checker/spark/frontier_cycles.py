@@ -8,7 +8,9 @@ a change are all the edges that have to be looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
+from functools import reduce
+from operator import xor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,12 +39,13 @@ def judge_cycles(search: Frontier, found: dict[str, Counterexample]) -> tuple[in
 
     Raises Damaged, StoreError.
     """
-    changes = may_return(search.changes)
+    changes = may_return(search.changes.values())
     if not changes:
         return 0, 0
-    slots = tuple(search.changes[change] for change in changes) if len(changes) <= FEW else None
+    prints = sorted({reduce(xor, (before ^ after for _, before, after in change), 0) for change in changes})
+    slots = tuple(changes) if len(changes) <= FEW else None
     frontiers = tuple(map(tuple, search.frontiers))
-    reports = search.cluster.scan(Scan(search.described(0), frontiers, np.array(changes, np.uint64), slots))
+    reports = search.cluster.scan(Scan(search.described(0), frontiers, np.array(prints, np.uint64), slots))
     for report in reports:
         if "damaged" in report:
             raise Damaged(report["damaged"])
@@ -62,11 +65,11 @@ def judge_cycles(search: Frontier, found: dict[str, Counterexample]) -> tuple[in
     )  # fmt: skip
 
 
-def may_return(changes: Mapping[int, Change]) -> list[int]:
-    """The changes of fingerprints that steps on cycles can make, in order; given what slots each changes, from which value to which."""
+def may_return(changes: Collection[Change]) -> list[Change]:
+    """Of all changes, those that steps on cycles can make."""
     numbers: dict[tuple[int, int], int] = {}  # by slot and value
-    names, of, before, after = np.array([*changes], np.uint64), [], [], []
-    for i, change in enumerate(changes.values()):
+    of, before, after = [], [], []
+    for i, change in enumerate(changes):
         for slot, was, now in change:
             of.append(i)
             before.append(numbers.setdefault((slot, was), len(numbers)))
@@ -74,12 +77,12 @@ def may_return(changes: Mapping[int, Change]) -> list[int]:
     owner, source, target = (np.array(some, np.int64) for some in (of, before, after))
     order = np.argsort(source, kind="stable")  # as `components` wants them
     owner, source, target = owner[order], source[order], target[order]
-    alive, left = np.ones(len(names), bool), -1
+    alive, left = np.ones(len(changes), bool), -1
     while left != (left := int(np.count_nonzero(alive))):
         here = alive[owner]
         component = trimming.components(source[here], target[here], len(numbers))
         alive[owner[here][component[source[here]] != component[target[here]]]] = False
-    return sorted(names[alive].tolist())
+    return [change for change, returns in zip(changes, alive.tolist(), strict=True) if returns]
 
 
 def turning(search: Frontier, files: list[str], count: int) -> tuple[Any, Any, Any]:

@@ -31,6 +31,7 @@ class Expander:
         self.tables = self.search.tables
         self.known, self.files = Translation(self.tables), 0  # so many files of shared values were learnt
         self.owed = np.array([step.kind is Kind.PROTOCOL for step in model.steps], np.uint8)
+        self._met: dict[int, tuple[int, Change]] = {}  # by firing of this process: the change, and its name
         self.begin((), ())
 
     def begin(self, changes: Iterable[int], found: Iterable[int]) -> None:
@@ -39,16 +40,16 @@ class Expander:
         self.search.active[:] = 1
         self.search.active[list(found)] = 0
         self.fired = np.zeros(len(self.model.steps), np.int64)
-        self.changes: dict[int, Change] = {}  # that the task has met
+        self.changes: dict[int, Change] = {}  # that the task has met, by their names
         self.sent = np.zeros(1 << SENT, np.uint64)
-        self._noted = np.array([*changes], np.uint64)
-        self._note(self._noted)
+        self._known = frozenset(changes)
+        self._note(np.array([firing for firing, (name, _) in self._met.items() if name in self._known], np.uint64))
 
-    def _note(self, changes: Any) -> None:
-        places = 1 << max(16, (8 * len(changes)).bit_length())
+    def _note(self, firings: Any) -> None:
+        places = 1 << max(16, (8 * len(firings)).bit_length())
         self._table, self._shift = np.zeros(places, np.uint64), np.uint64(64 - (places.bit_length() - 1))
-        kernels.add_known(changes, self._table, self._shift)
-        self._noted = changes
+        kernels.add_known(firings, self._table, self._shift)
+        self._noted = firings
 
     def chunk(self, block: Block) -> Chunk:
         """The rows of a block, with what goes with them.  Raises Damaged."""
@@ -78,7 +79,7 @@ class Expander:
         counts, row = np.array([0, 0, len(self._noted)], np.int64), 0
         while True:
             row = kernels.thin(
-                row, rows, c.start, c.size, c.prints, c.step, self.owed, batch.prints, labels, steps, self.sent, np.uint64(64 - SENT),
+                row, rows, c.start, c.size, c.prints, c.step, c.reaction, self.owed, batch.prints, labels, steps, self.sent, np.uint64(64 - SENT),
                 self._table, self._shift, kept, origin, label, fresh, fresh_row, counts,
             )  # fmt: skip
             if counts[1]:
@@ -88,13 +89,18 @@ class Expander:
                 return kept[: counts[0]], origin[: counts[0]], label[: counts[0]]
 
     def _look_at(self, batch: Chunk, at: Any, origin: Any) -> None:
-        """Note the changes of slots behind changes of fingerprints."""
-        after, key = self._made(batch, at, origin), self.tables.key.array[:, 0]
-        changes = self.search.candidates.prints[at, 0] ^ batch.prints[origin, 0]
-        for change, was, now in zip(changes.tolist(), batch.rows[origin], after, strict=True):
-            slots = np.flatnonzero(was != now)
-            self.changes[change] = [(slot, int(key[was[slot]]), int(key[now[slot]])) for slot in slots.tolist()]
-        self._note(np.concatenate([self._noted, changes]))
+        """Note the changes behind firings."""
+        c, key = self.search.candidates, self.tables.key.array[:, 0]
+        firings = (c.prints[at, 0] ^ batch.prints[origin, 0] ^ (c.reaction[at].astype(np.uint64) + np.uint64(1)) * kernels.FIRING) | np.uint64(1)
+        new = np.array([firing not in self._met for firing in firings.tolist()], bool)
+        after = self._made(batch, at[new], origin[new])
+        for firing, was, now in zip(firings[new].tolist(), batch.rows[origin[new]], after, strict=True):
+            change = [(slot, int(key[was[slot]]), int(key[now[slot]])) for slot in np.flatnonzero(was != now).tolist()]
+            self._met[firing] = name_of(change), change
+        for name, change in (self._met[firing] for firing in firings.tolist()):
+            if name not in self._known:
+                self.changes[name] = change
+        self._note(np.concatenate([self._noted, firings]))
 
     def _made(self, batch: Chunk, at: Any, origin: Any) -> Any:
         """The rows of candidates."""
@@ -109,7 +115,7 @@ class Expander:
         return out
 
     def changing(self, batch: Chunk, changes: Any) -> tuple[Any, Any]:
-        """Protocol steps that make one of these changes, which are in order: the rows that they are taken in, and where they lead."""
+        """Protocol steps that make one of these changes of fingerprints, which are in order: the rows that they are taken in, and where they lead."""
         self.search.expand(batch, np.ones(len(batch), np.uint8))
         c = self.search.candidates
         total = int(c.size[: len(batch)].sum())
@@ -132,6 +138,11 @@ class Expander:
     def _keys(self, slot: int) -> Iterator[tuple[int, int]]:
         """The values of a slot, and their keys."""
         return ((number, self.tables.key[number][0]) for number in self.tables.numbers[slot].values())
+
+
+def name_of(change: Change) -> int:
+    """A number for a change, the same in every process; its reverse has another one."""
+    return sum(3 * before + 5 * after for _, before, after in change) & ((1 << 64) - 1)
 
 
 Recipe = Callable[[], Model]

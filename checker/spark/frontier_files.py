@@ -36,7 +36,7 @@ VALUES = pa.schema([("slot", pa.int32()), ("key", pa.binary()), ("data", pa.bina
 CHANGES = pa.schema([("change", pa.uint64()), ("slot", pa.int32()), ("before", pa.uint64()), ("after", pa.uint64())])
 
 File = tuple[str, int]  # its path within the folder, and its size
-Change = list[tuple[int, int, int]]  # slots, with the keys of the values that they had and have
+Change = list[tuple[int, int, int]]  # what a step does: slots, with the keys of the values that they had and have
 
 
 def write(folder: Path, stem: str, table: Any, row_group: int | None = None, durable: bool = False) -> File:
@@ -129,7 +129,7 @@ def read_values(folder: Path, file: File) -> list[Content]:
 
 
 def write_changes(folder: Path, stem: str, changes: Mapping[int, Change]) -> File:
-    """Changes of states that protocol steps make, by the change of the fingerprint; one that changes nothing has slot -1.  Raises StoreError."""
+    """What protocol steps do, by name; one that changes nothing has slot -1.  Raises StoreError."""
     rows = [(change, *one) for change, found in changes.items() for one in found or [(-1, 0, 0)]]
     columns = [[row[i] for row in rows] for i in range(4)]
     return write(folder, f"tables/{stem}-changes", pa.table(columns, schema=CHANGES), None, True)

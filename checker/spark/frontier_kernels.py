@@ -15,6 +15,7 @@ from numba import njit
 
 from roamcheck.checker.tabled.kernels import I32, I64, SPREAD, U8, U16, U32, U64
 
+FIRING = np.uint64(0xD6E8FEB86659FD93)
 QUIESCENT = np.uint8(1)  # a flag of a candidate
 
 
@@ -52,14 +53,20 @@ def used(rows: Any, mark: U8) -> None:
 
 
 @njit(cache=True, nogil=True)
+def firing(change: np.uint64, reaction: int) -> np.uint64:
+    """A number, not 0, for what a reaction does to all slots, given what it does to the fingerprint: a step and its reverse do the same to that."""
+    return (change ^ (np.uint64(reaction + 1) * FIRING)) | np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
 def thin(
-    row: int, rows: int, start: U32, size: U16, prints: U64, step: U16, owed: U8, sources: U64, labels: U64, steps: int, sent: U64, sent_shift: np.uint64,
-    known: U64, known_shift: np.uint64, kept: U32, origin: U32, label_out: U64, fresh: U32, fresh_row: U32, counts: I64,
+    row: int, rows: int, start: U32, size: U16, prints: U64, step: U16, reaction: I32, owed: U8, sources: U64, labels: U64, steps: int,
+    sent: U64, sent_shift: np.uint64, known: U64, known_shift: np.uint64, kept: U32, origin: U32, label_out: U64, fresh: U32, fresh_row: U32, counts: I64,
 ) -> int:  # fmt: skip
     """Of the candidates of the rows row…rows-1 keep those whose states were not sent before, as far as `sent` remembers: least labels come first.
 
-    counts[0] of them are kept so far, and counts[1] are `fresh`: protocol steps with a change (the exclusive or of both fingerprints) that is not
-    among the `known` ones, to which it is added; counts[2] are in there.  Answers the first row that there was no room for.
+    counts[0] of them are kept so far, and counts[1] are `fresh`: protocol steps with a firing that is not among the `known` ones, to which it is
+    added; counts[2] are in there.  Answers the first row that there was no room for.
     """
     mask = np.uint64(known.shape[0] - 1)
     while row < rows:
@@ -68,12 +75,12 @@ def thin(
         for j in range(start[row], start[row] + size[row]):
             x = prints[j, 0]
             if owed[step[j]]:
-                change = max(x ^ sources[row, 0], np.uint64(1))  # 0 marks a free place
-                at = (change * SPREAD) >> known_shift
-                while known[at] != 0 and known[at] != change:
+                way = firing(x ^ sources[row, 0], reaction[j])
+                at = (way * SPREAD) >> known_shift
+                while known[at] != 0 and known[at] != way:
                     at = (at + np.uint64(1)) & mask
                 if known[at] == 0:
-                    known[at] = change
+                    known[at] = way
                     counts[2] += 1
                     fresh[counts[1]], fresh_row[counts[1]] = j, row
                     counts[1] += 1
@@ -88,15 +95,14 @@ def thin(
 
 
 @njit(cache=True, nogil=True)
-def add_known(changes: U64, known: U64, shift: np.uint64) -> None:
-    """Put changes into an empty table that has room."""
+def add_known(firings: U64, known: U64, shift: np.uint64) -> None:
+    """Put firings into an empty table that has room."""
     mask = np.uint64(known.shape[0] - 1)
-    for i in range(changes.shape[0]):
-        change = max(changes[i], np.uint64(1))
-        at = (change * SPREAD) >> shift
-        while known[at] != 0 and known[at] != change:
+    for i in range(firings.shape[0]):
+        at = (firings[i] * SPREAD) >> shift
+        while known[at] != 0 and known[at] != firings[i]:
             at = (at + np.uint64(1)) & mask
-        known[at] = change
+        known[at] = firings[i]
 
 
 @njit(cache=True, nogil=True)
@@ -144,7 +150,7 @@ def add_ranks(labels: U64, others: U64, ranks: U64) -> None:
 
 @njit(cache=True, nogil=True)
 def changing(prints: U64, start: U32, size: U16, step: U16, owed: U8, sources: U64, rows: int, changes: U64, source: U32, target: U64) -> int:
-    """Protocol steps that make one of some changes, which are in order: the row that each is taken in, and the fingerprint that it leads to."""
+    """Protocol steps that make one of some changes of fingerprints, which are in order: the row that each is taken in, and where it leads."""
     n = 0
     for row in range(rows):
         for j in range(start[row], start[row] + size[row]):

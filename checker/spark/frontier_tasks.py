@@ -60,7 +60,7 @@ class Job:
     visited: tuple[tuple[File, ...], ...]  # by partition
     values: tuple[File, ...]
     base: tuple[int, ...]  # by slot: how many shared numbers there are
-    changes: Any  # U64: that are known
+    changes: Any  # U64: the names of those that are known
     found: tuple[int, ...]  # properties that need not be asked
     dense: bool  # labels are to be replaced by their ranks
     durable: bool  # files survive a loss of power
@@ -221,8 +221,8 @@ class Scan:
 
     job: Job
     frontiers: tuple[tuple[File | None, ...], ...]  # by depth and partition
-    changes: Any  # U64, in order
-    slots: tuple[Change, ...] | None  # what they change; None where there are too many to look for them first
+    prints: Any  # U64: what they do to fingerprints, in order
+    changes: tuple[Change, ...] | None  # None where there are too many to look for them first
 
 
 def scan(task: Scan, batches: Batches) -> Iterator[Any]:
@@ -246,10 +246,10 @@ def scan(task: Scan, batches: Batches) -> Iterator[Any]:
 def edges_of(task: Scan, expander: Expander, block: Block, depth: int) -> Any:
     """The steps of a block's states that make one of the changes.  Raises Damaged."""
     batch = expander.chunk(block)
-    if task.slots is not None:
-        at = expander.able(batch, task.slots)
+    if task.changes is not None:
+        at = expander.able(batch, task.changes)
         batch, block = type(batch)(batch.rows[at], batch.prints[at], batch.busy[at], 0), block.take(at)
-    source, target = expander.changing(batch, task.changes) if len(batch) else (np.empty(0, np.uint32), np.empty(0, np.uint64))
+    source, target = expander.changing(batch, task.prints) if len(batch) else (np.empty(0, np.uint32), np.empty(0, np.uint64))
     columns = [some.view(np.int64) for some in (block.prints[source], target, block.labels[source])]
     return pa.record_batch([*columns, np.full(len(source), depth, np.int32)], schema=EDGES)
 

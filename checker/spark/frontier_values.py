@@ -36,15 +36,14 @@ class Content(NamedTuple):
 
 
 class Reader(pickle.Unpickler):
-    """Makes values of records, enums and frozen sets, and calls nothing else, whoever wrote them."""
+    """Makes values of records, enums and frozen sets that the model has brought along, and calls nothing else, whoever wrote them."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Raises Damaged."""
-        __import__(module)
-        found: Any = sys.modules[module]
+        found: Any = sys.modules.get(module)
         for part in name.split("."):
             found = getattr(found, part, None)
-        if isinstance(found, type) and (is_dataclass(found) or issubclass(found, Enum | frozenset)):
+        if isinstance(found, type) and (is_dataclass(found) or issubclass(found, Enum | frozenset | tuple)):
             return found
         raise Damaged(f"{module}.{name} is no value of a state")
 

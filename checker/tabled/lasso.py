@@ -19,7 +19,6 @@ from .store import Chunk
 from .symmetries import Asymmetric
 from .visited import UNKNOWN
 
-
 Path = tuple[int, tuple[int, ...]]  # a run: the number of an initial state, and steps
 
 

@@ -14,16 +14,17 @@ from itertools import islice
 from multiprocessing.connection import wait
 from typing import Any
 
+from roamcheck.model.interface import Model
 from roamcheck.model.scenario import Scenario
 from roamcheck.spec.properties import PROPERTIES
 
 from .causes import Cause, CauseFinder
-from .check import WORDS, never_fired
+from .check import WORDS, never_fired, verdicts_asked
 from .engines import tabled
 from .mutants import apply
 from .question import Question
 from .tabled.loading import load
-from .verdict import ExitCode, NotApplicable, Violated
+from .verdict import ExitCode, Exploration, Violated
 
 SMALL = 20_000  # states up to which a search without reductions is the quicker one
 CHUNK = 32  # scenarios that a process is given at once
@@ -63,15 +64,9 @@ def explore(scenario: Scenario, task: Task, finder: CauseFinder) -> Finding:
     if why is not None:
         return Finding(scenario, 0, tuple((name, "not-applicable", None) for name in question.properties), (), (why,))
     model = question.model(None if task.mutant is None else apply(task.mutant))
-    found = tabled.explore(model, max_states=min(SMALL, task.max_states or SMALL), max_depth=task.max_depth)
-    if not found.complete and found.failed is None and not found.interrupted and (task.max_states or SMALL + 1) > SMALL:
-        found = tabled.explore(model, max_states=task.max_states, max_depth=task.max_depth, reduce=True, symmetric=True)
-    if found.interrupted:  # what is half explored is no finding
-        raise KeyboardInterrupt
+    found = to_the_end(model, task.max_states, task.max_depth)
     verdicts, causes = [], []
-    for name in question.properties:
-        reason = question.not_applicable(name)
-        verdict = NotApplicable(reason) if reason is not None else found.verdicts[name]
+    for name, verdict in verdicts_asked(question, found.verdicts).items():
         length = None
         if isinstance(verdict, Violated):
             length = verdict.counterexample.length
@@ -79,6 +74,16 @@ def explore(scenario: Scenario, task: Task, finder: CauseFinder) -> Finding:
         verdicts.append((name, WORDS[type(verdict)], length))
     failed = None if found.failed is None else str(found.failed)
     return Finding(scenario, found.counts.states, tuple(verdicts), tuple(causes), never_fired(model, found), failed)
+
+
+def to_the_end(model: Model, max_states: int | None, max_depth: int | None = None) -> Exploration:
+    """Explore all states; if they are many, with reductions.  Raises KeyboardInterrupt: what is half explored is no finding."""
+    found = tabled.explore(model, max_states=min(SMALL, max_states or SMALL), max_depth=max_depth)
+    if not found.complete and found.failed is None and not found.interrupted and (max_states or SMALL + 1) > SMALL:
+        found = tabled.explore(model, max_states=max_states, max_depth=max_depth, reduce=True, symmetric=True)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return found
 
 
 @dataclass(slots=True)

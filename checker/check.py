@@ -113,18 +113,21 @@ def answer(
     model = question.model(apply(mutant) if mutant is not None else coverage.algorithms if coverage else None)
     options = tabled_options(question, limits, counts, mutant) if engine == "tabled" else {}
     found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe, **options)
-    verdicts = {}
+    verdicts = verdicts_asked(question, found.verdicts)
     traces = {}
-    for name in question.properties:
-        reason = question.not_applicable(name)
-        verdict = NotApplicable(reason) if reason is not None else found.verdicts[name]
-        verdicts[name] = verdict
+    for name, verdict in verdicts.items():
         if isinstance(verdict, Violated) and mutant is None:
             traces[name] = record(question, model, verdict.counterexample, property=name, engine=engine)
     if found.failed is not None and mutant is None:
         run = Counterexample(found.failed.initial, found.failed.steps, None, Breach(str(found.failed)))
         traces[STEP_FAILED] = record(question, model, run, engine=engine)
     return Answer(question, engine, model, found, verdicts, traces, named, (*odd, *never_fired(model, found)), coverage, mutant)
+
+
+def verdicts_asked(question: Question, of_model: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """The verdict on each property that was asked, those that do not apply among them."""
+    reasons = {name: question.not_applicable(name) for name in question.properties}
+    return {name: of_model[name] if reason is None else NotApplicable(reason) for name, reason in reasons.items()}
 
 
 def to_resume(folder: Path) -> bool:

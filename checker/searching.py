@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from roamcheck.model.measures import measures
 from roamcheck.model.scenario import warnings as scenario_warnings
 from roamcheck.spec.breach import Breach
 
-from .check import STEP_FAILED, Answer, readings_label, verdict_record
+from .check import STEP_FAILED, Answer, readings_label, verdict_record, verdicts_asked
 from .engines import random_runs, tabled
 from .interrupts import held_back
 from .mutants import apply
@@ -86,13 +87,17 @@ def search(
     named: frozenset[str] = frozenset(),
     observe: Callable[[Sampled], None] | None = None,
     mutant: str | None = None,
+    algorithms: Mapping[str, ModuleType] | None = None,
 ) -> Searched:
-    """Search runs of the question's model.  At an interrupt from the keyboard, what was found stands.  Raises MutantError, CannotBegin."""
+    """Search runs of the question's model.  At an interrupt from the keyboard, what was found stands.
+
+    `algorithms` do what the printed ones do, and take notes of it.  Raises MutantError, CannotBegin.
+    """
     odd, why = scenario_warnings(question.scenario), question.why_not_applicable()
     if why is not None:
         verdicts: dict[str, Verdict] = {name: NotApplicable(why) for name in question.properties}
         return Searched(Answer(question, effort.strategy, None, None, verdicts, {}, named, odd, mutant=mutant), effort)
-    world = question.world(apply(mutant) if mutant is not None else None)
+    world = question.world(apply(mutant) if mutant is not None else algorithms)
     model = build(world, question.properties)
     sampler = Sampler(
         model, measures=measures(world), examples=effort.examples, longest=effort.longest, seconds=effort.seconds, observe=observe
@@ -134,6 +139,7 @@ def choose(sampler: Sampler, effort: Effort, folder: Path | None) -> None:
 
 def imported() -> ModuleType:
     """The engine that Hypothesis drives.  Raises CannotBegin."""
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.devnull)  # it would leave a folder behind for what it caches
     try:
         from .engines import hypothesis_guide  # slow to import, and optional
     except ModuleNotFoundError as missing:
@@ -162,11 +168,7 @@ def judge(question: Question, sampler: Sampler, effort: Effort) -> tuple[dict[st
             else:
                 disagreements.append(f"{asked.name}: the run that was found does not replay: {why}")
         of_model[asked.name] = verdict
-    verdicts = {}
-    for name in question.properties:
-        reason = question.not_applicable(name)
-        verdicts[name] = of_model[name] if reason is None else NotApplicable(reason)
-    return hits, verdicts, tuple(disagreements)
+    return hits, verdicts_asked(question, of_model), tuple(disagreements)
 
 
 def record_all(question: Question, model: Model, sampler: Sampler, verdicts: Mapping[str, Verdict], effort: Effort) -> dict[str, Trace]:

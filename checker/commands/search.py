@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -59,7 +58,6 @@ def search(context: click.Context, /, scenarios: tuple[str, ...], json_to: str |
 
         solutions = options["examples"] if "examples" in chosen else SOLUTIONS
         reach_all(scenarios, options["reach"], json_to, traces, tell, {**options, "examples": solutions})
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.devnull)  # it would leave a folder behind for what it caches
     lines = report.JsonLines(json_to)
     folder = traces if traces is not None else (None if lines.quiet else "roamcheck-traces")
     codes: list[ExitCode] = []

@@ -117,6 +117,27 @@ def smallest(make: Callable[[Callable[[int], int]], Some], fails: Callable[[Some
     return failed[0] if failed else None
 
 
+def drawn(make: Callable[[Callable[[int], int]], Some], count: int, number: int) -> list[Some]:
+    """So many things made of choices below n, simple ones first; fewer where there are no more."""
+    found: list[Some] = []
+
+    @st.composite
+    def things(draw: st.DrawFn) -> Some:
+        return make(lambda n: one_of(draw, range(n)))
+
+    @settings(
+        max_examples=count, database=None, deadline=None, phases=(Phase.generate,), verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck), print_blob=False,
+    )  # fmt: skip
+    @seed(number)
+    @given(things())
+    def keep(thing: Some) -> None:
+        found.append(thing)
+
+    keep()
+    return found
+
+
 def weighed(draw: st.DrawFn, weights: Sequence[int]) -> int:
     """A place, by its weight; the first one that has any where Hypothesis shrinks to."""
     place, drawn = 0, one_of(draw, range(sum(weights)))

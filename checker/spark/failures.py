@@ -9,6 +9,7 @@ from functools import cache
 from importlib import metadata
 
 from roamcheck import __version__
+from roamcheck.checker.verdict import CannotBegin
 
 PACKAGES = ("numpy", "numba", "pyarrow")  # whose versions are to be the same everywhere, beside Python's and roamcheck's
 LONGEST = 400  # characters of a reason
@@ -21,6 +22,17 @@ HINTS = (
 
 class VersionsDiffer(RuntimeError):
     """An executor runs other versions than the driver."""
+
+
+class SparkFailed(RuntimeError):
+    """Spark gave up; one line says why."""
+
+
+def failure(error: BaseException) -> Exception:
+    """What to raise in its place: CannotBegin where executors are not as they should be, SparkFailed else."""
+    said = reason(error)
+    unfit = any(word in str(error) for word in (VersionsDiffer.__name__, "No module named", "PYTHON_VERSION_MISMATCH"))
+    return CannotBegin(said) if unfit else SparkFailed(said)
 
 
 @cache

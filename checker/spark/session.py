@@ -149,14 +149,15 @@ def with_retries(master: str) -> str:
 
 
 def reach(master: str) -> None:
-    """See that the master is one, and that a standalone one answers; Spark would try for a minute.  Raises CannotBegin."""
+    """See that the master is one, and that one with an address answers; Spark would try for a minute or more.  Raises CannotBegin."""
     if not re.match(r"(local($|\[|-cluster\[)|spark://|yarn$|k8s://)", master):
         raise CannotBegin(f"--master {master}: no Spark master; write local[*], local[N], spark://HOST:PORT, yarn or k8s://HOST:PORT")
-    if not master.startswith("spark://"):
+    scheme = re.match(r"spark://|k8s://(?:https?://)?", master)
+    if scheme is None:
         return
-    why = "names no host"
-    for place in master.removeprefix("spark://").split(","):
-        host, _, port = place.rpartition(":") if ":" in place else (place, "", "7077")
+    default, why = "7077" if scheme[0] == "spark://" else "443", ""
+    for place in master[scheme.end() :].rstrip("/").split(","):
+        host, _, port = place.rpartition(":") if ":" in place else (place, "", default)
         try:
             with socket.create_connection((host.strip("[]"), int(port)), ANSWERS_WITHIN):
                 return

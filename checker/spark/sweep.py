@@ -1,0 +1,80 @@
+"""Does the chunks of a sweep on Spark: a task for each, the costly ones first, so that whoever is free takes the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from roamcheck.checker.sweeps.driving import Runner, Tell, Work
+
+from .failures import agree, failure, versions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RESULT = "chunk string, jobs long"
+GROUP = "roamcheck-sweep"
+OFTEN = 0.2  # seconds between two looks at how far Spark has come
+PATIENCE = 15  # seconds that tasks have to end when they are told to
+
+
+def on_spark(session: SparkSession) -> Runner:
+    """Runs chunks there.  Raises CannotBegin, SparkFailed, KeyboardInterrupt."""
+
+    def run(work: Work, names: Sequence[str], tell: Tell) -> None:
+        driver = dict(versions())
+
+        def task(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow as pa
+
+            agree(driver)
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    name = names[number]
+                    yield pa.RecordBatch.from_pydict({"chunk": [name], "jobs": [work.chunk(name)]})
+
+        frame = session.range(0, len(names), 1, numPartitions=len(names)).mapInArrow(task, RESULT)
+        wait(session, frame.collect, tell)
+
+    return run
+
+
+def wait(session: SparkSession, action: Any, tell: Tell) -> None:
+    """Have Spark do it, and tell how far it has come; at Ctrl-C it is told to stop.  Raises CannotBegin, SparkFailed, KeyboardInterrupt."""
+    from pyspark import InheritableThread
+
+    raised: list[BaseException] = []
+
+    def act() -> None:
+        session.sparkContext.setJobGroup(GROUP, "the chunks of a sweep", interruptOnCancel=True)
+        try:
+            action()
+        except BaseException as error:  # of another thread: raised in ours below
+            raised.append(error)
+
+    thread = InheritableThread(target=act, session=session, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(OFTEN)
+            tell(progress(session))
+    except KeyboardInterrupt:
+        session.sparkContext.cancelAllJobs()
+        thread.join(PATIENCE)
+        raise
+    if raised:
+        raise failure(raised[0]) from None
+
+
+def progress(session: SparkSession) -> str:
+    """What Spark's own status says."""
+    tracker = session.sparkContext.statusTracker()
+    done = running = failed = tasks = 0
+    for job in tracker.getJobIdsForGroup(GROUP):
+        info = tracker.getJobInfo(job)
+        for stage in info.stageIds if info is not None else ():
+            found = tracker.getStageInfo(stage)
+            if found is not None:
+                tasks, done = tasks + found.numTasks, done + found.numCompletedTasks
+                running, failed = running + found.numActiveTasks, failed + found.numFailedTasks
+    return f"{done:,} of {tasks:,} chunks, {running:,} running" + (f", {failed:,} failed and tried again" if failed else "")

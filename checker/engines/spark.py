@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -55,16 +56,21 @@ def explore(
     A limit, a first breach or a failed step ends the search between two levels, so more states than `max_states` may have been found.
     Without a session one begins and ends here.  Raises CannotBegin.
     """
+    from roamcheck.checker.spark.gateway import INSTALL, spark_home
+    from roamcheck.checker.spark.session import spark_session
+
+    spark_home()
+    if find_spec("pyarrow") is None:
+        raise CannotBegin(f"pyarrow is not installed; {INSTALL}")
     from roamcheck.checker.spark.frontier import Frontier, same_model
     from roamcheck.checker.spark.frontier_files import Manifest
     from roamcheck.checker.spark.frontier_jobs import Cluster
-    from roamcheck.checker.spark.session import spark_session
 
     where = where or Where()
     with ExitStack() as stack:
         if session is None:
             session = stack.enter_context(spark_session(where.master, where.properties))
-        if where.folder is None and not session.sparkContext.master.startswith("local"):
+        if where.folder is None and not str(session.sparkContext.master).startswith("local"):
             raise CannotBegin("executors on other machines need a folder that all of them see: name it with --checkpoint DIR")
         folder = where.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roamcheck-frontier-", ignore_cleanup_errors=True)))
         manifest = Manifest(folder.absolute(), where.about, where.resume)

@@ -222,7 +222,8 @@ class Frontier:
     def resume(self, was: dict[str, Any]) -> None:
         """Go on from there.  Raises CheckpointError, Damaged, StoreError."""
         if was["partitions"] != self.parts:
-            raise CheckpointError(f"{self.folder}: a checkpoint of {was['partitions']} partitions, not {self.parts}; give --partitions {was['partitions']}")
+            count = was["partitions"]
+            raise CheckpointError(f"{self.folder}: a checkpoint of {count} partitions, not {self.parts}; give --partitions {count}")
 
         def file(data: Sequence[Any] | None) -> File | None:
             return None if data is None else (data[0], data[1])
@@ -248,9 +249,8 @@ class Frontier:
 
     def progress(self) -> Progress:
         """How far the search has come."""
-        seconds, tables = monotonic() - self.began, self.home.tables
-        guess = expected(self.levels)
-        return Progress(self.states, int(self.fired.sum()), self.levels[-1], len(self.levels) - 1, seconds, sum(self.shared.counts), tables.answers, guess)
+        found = self.states, int(self.fired.sum()), self.levels[-1], len(self.levels) - 1
+        return Progress(*found, monotonic() - self.began, sum(self.shared.counts), self.home.tables.answers, expected(self.levels))
 
     def path(self, depth: int, label: int) -> tuple[int, tuple[int, ...]]:
         """The run by which a state was found: the number of an initial state, and steps.  Raises Damaged, StoreError."""

@@ -88,13 +88,12 @@ def may_return(changes: Collection[Change]) -> list[Change]:
 def turning(search: Frontier, files: list[str], count: int) -> tuple[Any, Any, Any]:
     """The states that lie on a cycle of the edges in some files: fingerprints in order, depths and labels.  Raises StoreError."""
     columns = ("source", "target", "label", "depth")
-    if count > ON_DRIVER:
-        table, _ = search.cluster.trimmed(files, ON_DRIVER)
-    else:
-        table = pq.ParquetDataset(files).read([*columns]) if files else None
-    if table is None or not table.num_rows:
+    if not files:
         return (np.empty(0, np.uint64),) * 3
+    table = search.cluster.trimmed(files, ON_DRIVER) if count > ON_DRIVER else pq.ParquetDataset(files).read([*columns])
     source, target, label, depth = (table[name].to_numpy() for name in columns)
+    if not len(source):
+        return (np.empty(0, np.uint64),) * 3
     states, first, at = np.unique(source, return_index=True, return_inverse=True)
     place = np.searchsorted(states, target)
     inside = states[np.minimum(place, len(states) - 1)] == target  # what leads nowhere lies on no cycle

@@ -1,8 +1,8 @@
 """The files of a distributed search: Parquet with checksums, written by whoever has the data, and trusted only where a manifest lists them.
 
     DIR/checkpoint.json                      how far the search has come; written last, by fsync and rename
-    DIR/frontier/00012-003-….parquet         the states of depth 12 whose fingerprints belong to partition 3, in the order of their labels, a row a block
-    DIR/visited/00012-003-….parquet          their fingerprints, in order; now and then several depths in one
+    DIR/frontier/00012-003-….parquet         the states of depth 12 that belong to partition 3, in the order of their labels, a row a block
+    DIR/visited/00012-003-….parquet          their fingerprints, in order; now and then those of all depths so far in one
     DIR/tables/00012-….parquet               what was first met at that depth: values, and changes that protocol steps make
 
 Every attempt at a task writes files of its own names, so that one that was repeated, or was given up half way, leaves nothing that is taken for true.
@@ -47,7 +47,9 @@ def write(folder: Path, stem: str, table: Any, row_group: int | None = None, dur
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with path.open("wb") as file:
-                pq.write_table(table, file, row_group_size=row_group, compression="none", use_dictionary=False, write_statistics=False, write_page_checksum=True)
+                pq.write_table(
+                    table, file, row_group_size=row_group, compression="none", use_dictionary=False, write_statistics=False, write_page_checksum=True
+                )  # fmt: skip
                 file.flush()
                 if durable:
                     os.fsync(file.fileno())
@@ -66,7 +68,7 @@ def opened(folder: Path, file: File) -> Any:
         if path.stat().st_size != file[1]:
             raise Damaged(f"{path}: {path.stat().st_size:,} octets, and was {file[1]:,}")
     try:
-        return pq.ParquetFile(path, page_checksum_verification=True)
+        return pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False)
     except (OSError, pa.ArrowException):
         raise Damaged(f"{path}: is no Parquet file any more") from None
 

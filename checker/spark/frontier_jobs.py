@@ -62,19 +62,18 @@ class Cluster:
         """Seek steps in all states.  Raises StoreError, Damaged."""
         return [report for report, _ in self._told(self._numbers().mapInArrow(partial(scan, task), TOLD_SQL))]
 
-    def trimmed(self, files: Iterable[str], enough: int) -> tuple[Any, list[int]]:
-        """Of the edges in some files, those that others lead to and lead on from, until there are few, or no fewer: columns, and how many there were
-        before each round.  Raises StoreError."""
+    def trimmed(self, files: Iterable[str], enough: int) -> Any:
+        """Of the edges in some files, those that others lead to and lead on from, until there are few, or no fewer.  Raises StoreError."""
         names = [*files]
 
-        def work() -> tuple[Any, list[int]]:
+        def work() -> Any:
             edges = self.session.read.parquet(*names)
             counts = [edges.count()]
             while counts[-1] > enough and (len(counts) < 2 or 10 * counts[-1] < 9 * counts[-2]):
                 sources, targets = edges.selectExpr("source as target").distinct(), edges.selectExpr("target as source").distinct()
                 edges = edges.join(sources, "target", "left_semi").join(targets, "source", "left_semi").localCheckpoint()
                 counts.append(edges.count())
-            return edges.select("source", "target", "label", "depth").toArrow(), counts
+            return edges.toArrow()
 
         return self._waited(work)
 

@@ -61,7 +61,8 @@ def firing(change: np.uint64, reaction: int) -> np.uint64:
 @njit(cache=True, nogil=True)
 def thin(
     row: int, rows: int, start: U32, size: U16, prints: U64, step: U16, reaction: I32, owed: U8, sources: U64, labels: U64, steps: int,
-    sent: U64, sent_shift: np.uint64, known: U64, known_shift: np.uint64, kept: U32, origin: U32, label_out: U64, fresh: U32, fresh_row: U32, counts: I64,
+    sent: U64, sent_shift: np.uint64, known: U64, known_shift: np.uint64, kept: U32, origin: U32, label_out: U64, fresh: U32, fresh_row: U32,
+    counts: I64,
 ) -> int:  # fmt: skip
     """Of the candidates of the rows row…rows-1 keep those whose states were not sent before, as far as `sent` remembers: least labels come first.
 

@@ -1,4 +1,4 @@
-"""Blocks: many states as one row of a table, each state a few words of packed numbers.  They are what is shuffled, and what the frontier is made of."""
+"""Blocks: many states as one row of a table, each state a few words of packed numbers.  They are shuffled, and the frontier is made of them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class Block:
 
     def take(self, at: Any) -> Block:
         """Some of it."""
-        return Block(self.prints[at], self.labels[at], self.flags[at] if len(self.flags) else self.flags, self.words[at], self.widths, self.base, self.extra)
+        flags = self.flags[at] if len(self.flags) else self.flags
+        return Block(self.prints[at], self.labels[at], flags, self.words[at], self.widths, self.base, self.extra)
 
 
 def block_of(cells: Mapping[str, Any]) -> Block:

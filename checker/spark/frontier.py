@@ -86,8 +86,6 @@ class Frontier:
                 self.cluster.watch(lambda: observe(self.progress()) if observe is not None else None)
                 heed()
                 self.absorb(self.cluster.level(self.job()))
-            self.levels.pop()
-            self.frontiers.pop()
             self.save()
         except Damaged as error:
             raise CheckpointError(f"{error}; begin anew in another folder") from None
@@ -193,26 +191,25 @@ class Frontier:
         new = self.shared.add(contents)
         if new:
             self.home.known.learn(new)
-            self.values.append(write_values(self.folder, f"{depth:05}", new))
+            self.values.append(write_values(self.folder, f"{depth:05}", new, self.durable))
 
     def add_changes(self, changes: Iterable[tuple[int, Change]], depth: int) -> None:
         """Note what changes protocol steps make.  Raises StoreError."""
         new = {change: [(slot, before, after) for slot, before, after in slots] for change, slots in sorted(changes) if change not in self.changes}
         if new:
             self.changes.update(new)
-            self.changed.append(write_changes(self.folder, f"{depth:05}", new))
+            self.changed.append(write_changes(self.folder, f"{depth:05}", new, self.durable))
 
     # ---- checkpoints -------------------------------------------------------------------------------------------------------------
 
     def save(self) -> None:
         """Write how far the search has come, and remove what is not needed any more.  Raises StoreError."""
-        before = self.listed()
         self.manifest.save({
             "partitions": self.parts, "levels": self.levels, "quiescent": self.quiescent, "fired": self.fired.tolist(), "initial": self.initial,
             "found": sorted(self.found.items()), "dense": self.dense, "bound": str(self.bound), "octets": self.octets, "sent": self.sent,
             "frontiers": self.frontiers, "visited": self.visited, "values": self.values, "changes": self.changed,
-        })  # fmt: skip
-        self.manifest.sweep(before)
+        }, self.durable)  # fmt: skip
+        self.manifest.sweep(self.listed())
 
     def listed(self) -> set[str]:
         """The files that count."""

@@ -53,6 +53,7 @@ def judge_cycles(search: Frontier, found: dict[str, Counterexample]) -> tuple[in
             raise StoreError(report["stopped"])
     files = [str(search.folder / report["edges"][0]) for report in reports]
     prints, depths, labels = turning(search, files, sum(report["count"] for report in reports))
+    search.manifest.sweep(search.listed())
     if not len(prints):
         return 0, 0
     order = np.lexsort((labels, depths))

@@ -119,10 +119,10 @@ def read_run(folder: Path, file: File) -> Any:
     return np.concatenate([np.empty(0, np.uint64), *columns])
 
 
-def write_values(folder: Path, stem: str, contents: Sequence[Content]) -> File:
+def write_values(folder: Path, stem: str, contents: Sequence[Content], durable: bool) -> File:
     """In the order of their shared numbers.  Raises StoreError."""
     slots, keys, data = ([one[i] for one in contents] for i in range(3))
-    return write(folder, f"tables/{stem}-values", pa.table([slots, keys, data], schema=VALUES), None, True)
+    return write(folder, f"tables/{stem}-values", pa.table([slots, keys, data], schema=VALUES), None, durable)
 
 
 def read_values(folder: Path, file: File) -> list[Content]:
@@ -130,11 +130,11 @@ def read_values(folder: Path, file: File) -> list[Content]:
     return [Content(row["slot"], row["key"], row["data"]) for table in pieces(folder, file) for row in table.to_pylist()]
 
 
-def write_changes(folder: Path, stem: str, changes: Mapping[int, Change]) -> File:
+def write_changes(folder: Path, stem: str, changes: Mapping[int, Change], durable: bool) -> File:
     """What protocol steps do, by name; one that changes nothing has slot -1.  Raises StoreError."""
     rows = [(change, *one) for change, found in changes.items() for one in found or [(-1, 0, 0)]]
     columns = [[row[i] for row in rows] for i in range(4)]
-    return write(folder, f"tables/{stem}-changes", pa.table(columns, schema=CHANGES), None, True)
+    return write(folder, f"tables/{stem}-changes", pa.table(columns, schema=CHANGES), None, durable)
 
 
 def read_changes(folder: Path, file: File) -> dict[int, Change]:
@@ -190,7 +190,7 @@ class Manifest:
                 raise CheckpointError(f"{self.folder}: a checkpoint of {name} {_short(was)}, not {_short(value)}; name another folder")
         return dict(body)
 
-    def save(self, body: Mapping[str, Any]) -> None:
+    def save(self, body: Mapping[str, Any], durable: bool) -> None:
         """Raises StoreError."""
         text = _dumps({"about": self.about, **body})
         with told(str(self.folder)):
@@ -198,7 +198,8 @@ class Manifest:
             with beside.open("w", encoding="utf-8") as file:
                 file.write(f'{{"format": {json.dumps(FORMAT)}, "checksum": {zlib.crc32(text.encode())}, "search": {text}}}\n')
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
             beside.replace(self.folder / MANIFEST)
 
     def sweep(self, listed: set[str]) -> None:

@@ -6,6 +6,7 @@ fingerprints belong to.  Reports travel with them, so that what counts is what c
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -73,6 +74,7 @@ class Job:
             expander.known.learn(read_values(self.folder, file))
             expander.files += 1
         expander.begin(self.changes, self.found)
+        gc.freeze()  # Spark collects garbage after every task, and would look through all of this
         return expander
 
 
@@ -258,4 +260,5 @@ def ready(versions: Mapping[str, str], batches: Batches) -> Iterator[Any]:
     """Have the compiled loops of this process loaded.  Raises VersionsDiffer."""
     agree(versions)
     load()
+    gc.freeze()
     yield from batches

@@ -417,9 +417,13 @@ def add_commands() -> None:
     """The commands that have a module of their own."""
     from .commands.prove import prove
     from .commands.search import search
+    from .commands.sweep import sweep
+    from .commands.sweep_report import sweep_report
 
     commands.add_command(prove)
     commands.add_command(search)
+    commands.add_command(sweep)
+    commands.add_command(sweep_report)
 
 
 add_commands()

@@ -31,7 +31,7 @@ class SparkFailed(RuntimeError):
 def failure(error: BaseException) -> Exception:
     """What to raise in its place: CannotBegin where executors are not as they should be, SparkFailed else."""
     said = reason(error)
-    unfit = any(word in str(error) for word in (VersionsDiffer.__name__, "No module named", "PYTHON_VERSION_MISMATCH"))
+    unfit = any(word in said for word in (VersionsDiffer.__name__, "No module named", "PYTHON_VERSION_MISMATCH"))
     return CannotBegin(said) if unfit else SparkFailed(said)
 
 
@@ -55,7 +55,10 @@ def agree(driver: Mapping[str, str]) -> None:
 
 def reason(error: BaseException) -> str:
     """Why: the exception that a Python task ended with, or else the innermost of Java's, and what to do where that is known."""
-    text = str(error)
+    try:
+        text = str(error)
+    except Exception:  # Java is asked for it, and may be gone
+        text = "Spark's Java side has ended"
     for pattern, hint in HINTS:
         found = re.search(pattern, text, re.DOTALL)
         if found is not None:

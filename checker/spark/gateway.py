@@ -118,11 +118,11 @@ class Gateway:
         return port, content[8 : 8 + length].decode()
 
     def complaint(self) -> str:
-        """What it said last that sounds like a reason, in one line."""
+        """What it said first that sounds like a reason, in one line."""
         lines = [line.strip() for line in self.log.read_text(encoding="utf-8", errors="replace").splitlines()]
         telling = [line for line in lines if line and not line.startswith(("at ", "...", "Picked up", "WARNING", *EMPTY))]
         reasons = [line for line in telling if re.match(r"(Exception|Error|Caused by|ERROR)\b", line)] or telling
-        return reasons[-1][:300] if reasons else ""
+        return reasons[0][:300] if reasons else ""
 
     def stop(self) -> None:
         """End it, and wait until it has."""

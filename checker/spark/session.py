@@ -84,9 +84,9 @@ def begin(master: str | None, settings: Mapping[str, str], name: str, gateway: G
             warnings.simplefilter("ignore")
             session = builder.getOrCreate()
     except Exception as error:  # whatever Java says
+        why, said = reason(error), gateway.complaint() if gateway is not None else ""
         forget()
-        said = gateway.complaint() if gateway is not None else ""
-        raise CannotBegin(f"no Spark session on {master or 'the master of spark-submit'}: {reason(error)}{f' ({said})' if said else ''}") from None
+        raise CannotBegin(f"no Spark session on {master or 'the master of spark-submit'}: {why}{f' ({said})' if said else ''}") from None
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)  # PySpark puts one of its own there

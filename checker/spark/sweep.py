@@ -34,19 +34,19 @@ def on_spark(session: SparkSession) -> Runner:
                     yield pa.RecordBatch.from_pydict({"chunk": [name], "jobs": [work.chunk(name)]})
 
         frame = session.range(0, len(names), 1, numPartitions=len(names)).mapInArrow(task, RESULT)
-        wait(session, frame.collect, tell)
+        wait(session, f"{GROUP}-{names[0]}", frame.collect, tell)
 
     return run
 
 
-def wait(session: SparkSession, action: Any, tell: Tell) -> None:
+def wait(session: SparkSession, group: str, action: Any, tell: Tell) -> None:
     """Have Spark do it, and tell how far it has come; at Ctrl-C it is told to stop.  Raises CannotBegin, SparkFailed, KeyboardInterrupt."""
     from pyspark import InheritableThread
 
     raised: list[BaseException] = []
 
     def act() -> None:
-        session.sparkContext.setJobGroup(GROUP, "the chunks of a sweep", interruptOnCancel=True)
+        session.sparkContext.setJobGroup(group, "the chunks of a sweep", interruptOnCancel=True)
         try:
             action()
         except BaseException as error:  # of another thread: raised in ours below
@@ -57,7 +57,7 @@ def wait(session: SparkSession, action: Any, tell: Tell) -> None:
     try:
         while thread.is_alive():
             thread.join(OFTEN)
-            tell(progress(session))
+            tell(progress(session, group))
     except KeyboardInterrupt:
         session.sparkContext.cancelAllJobs()
         thread.join(PATIENCE)
@@ -66,11 +66,11 @@ def wait(session: SparkSession, action: Any, tell: Tell) -> None:
         raise failure(raised[0]) from None
 
 
-def progress(session: SparkSession) -> str:
+def progress(session: SparkSession, group: str) -> str:
     """What Spark's own status says."""
     tracker = session.sparkContext.statusTracker()
     done = running = failed = tasks = 0
-    for job in tracker.getJobIdsForGroup(GROUP):
+    for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)
         for stage in info.stageIds if info is not None else ():
             found = tracker.getStageInfo(stage)

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from roamcheck.checker.files import FileError, writable, write_text
 
 from .jobs import Budget, Job, chunks, question_from, signature
-from .tables import read, rows_of, write
+from .tables import read, rows_of, why, write
 
 FORMAT = "roamcheck-sweep/1"
 MANIFEST = "sweep.json"
@@ -92,7 +92,7 @@ class Folder:
             with pq.ParquetFile(path) as plan:
                 rows = plan.read_row_group(int(number)).to_pylist()
         except (OSError, pa.ArrowException) as error:
-            raise FileError(f"{path}: cannot be read: {error}; do all executors see this folder?") from None
+            raise FileError(f"{path}: cannot be read: {why(error)}; do all executors see this folder?") from None
         asked = (None if row["asked"] is None else question_from(json.loads(row["asked"])) for row in rows)
         return [Job(row["number"], row["place"], of, row["readings"], row["seed"], row["error"]) for row, of in zip(rows, asked, strict=True)]
 

@@ -7,6 +7,7 @@ file of jobs is there only when all that belongs to it is.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,13 @@ def write(path: Path, groups: Iterable[Any], schema: Any) -> None:
             temporary.unlink(missing_ok=True)
             raise
     except (OSError, pa.ArrowException) as error:
-        raise FileError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
+        raise FileError(f"{path}: cannot be written: {why(error)}") from None
+
+
+def why(error: Exception) -> str:
+    """Arrow gives the system's reason within a sentence of its own."""
+    said = re.search(r".*\[errno \d+\] (.*)", str(error), re.IGNORECASE | re.DOTALL)
+    return said[1] if said is not None else getattr(error, "strerror", None) or str(error)
 
 
 def read(path: Path, columns: list[str] | None = None) -> list[Row]:

@@ -54,7 +54,9 @@ class Expander:
     def chunk(self, block: Block) -> Chunk:
         """The rows of a block, with what goes with them.  Raises Damaged."""
         rows = decode(block, self.known)
-        return Chunk(rows, block.prints.reshape(-1, 1), self.tables.busy.array[rows].sum(axis=1, dtype=np.uint16), 0)
+        busy = np.empty(len(rows), np.uint16)
+        kernels.count_busy(rows, self.tables.busy.array, busy)
+        return Chunk(rows, block.prints.reshape(-1, 1), busy, 0)
 
     def expand(self, batch: Chunk, labels: Any, base: Sequence[int]) -> tuple[Block, list[tuple[int, int, int]], int | None]:
         """The candidates of a batch that may be new; of each property that one of them breaches the first label and check; and the label of the step

@@ -105,7 +105,7 @@ def read_frontier(folder: Path, file: File) -> Iterator[Block]:
 def read_labels(folder: Path, file: File) -> Any:
     """The labels of its states.  Raises Damaged, StoreError."""
     cells = [cell for table in pieces(folder, file, ["labels"]) for cell in table["labels"].to_pylist()]
-    return np.frombuffer(b"".join(cells), np.uint64)
+    return np.frombuffer(b"".join(cells), np.uint64).copy()
 
 
 def write_run(folder: Path, stem: str, prints: Any, durable: bool) -> File:

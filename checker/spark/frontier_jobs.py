@@ -14,8 +14,8 @@ from roamcheck.checker.interrupts import heed
 from roamcheck.checker.tabled.store import StoreError
 from roamcheck.checker.verdict import CannotBegin
 
-from .failures import reason, versions
-from .frontier_tasks import SENT_SQL, TOLD_SQL, Job, Report, Scan, expand, merge, ready, scan
+from .failures import failure, versions
+from .frontier_tasks import SENT_SQL, TOLD_SQL, Job, Report, Scan, expand, load_all, merge, ready, scan
 from .frontier_values import Content, parted
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Cluster:
         self.session = session
         self.parts = parts or max(1, session.sparkContext.defaultParallelism)
         self._observe: Callable[[], None] = lambda: None
+        load_all()  # here first, so that the executors of this machine find them compiled
         try:
             places = 16 * self.parts + 64
             rows = session.range(places).selectExpr("id", f"pmod(hash(cast(id as int)), {self.parts}) as part").collect()
@@ -44,10 +45,8 @@ class Cluster:
                 first.setdefault(row["part"], row["id"])
             self.keys = tuple(first[part] for part in range(self.parts))  # by partition: a number that Spark's hash sends there
             session.range(0, 4 * self.parts, 1, self.parts).mapInArrow(partial(ready, versions()), "id long").collect()
-        except KeyboardInterrupt:
-            raise
         except Exception as error:
-            raise CannotBegin(f"Spark: {reason(error)}") from None
+            raise failure(error) from None
 
     def watch(self, observe: Callable[[], None]) -> None:
         """What to call now and then while a job runs."""
@@ -100,7 +99,7 @@ class Cluster:
                     self.session.sparkContext.cancelAllJobs()
                 raise
             except Exception as error:
-                raise StoreError(f"Spark: {reason(error)}") from None
+                raise told(error) from None
 
     @contextmanager
     def _set(self) -> Iterator[None]:
@@ -116,3 +115,9 @@ class Cluster:
                 for name, was in before.items():
                     if was is not None:
                         conf.set(name, was)
+
+
+def told(error: Exception) -> Exception:
+    """What to raise for what a job ended with: CannotBegin, or StoreError."""
+    said = failure(error)
+    return said if isinstance(said, CannotBegin) else StoreError(f"Spark: {said}")

@@ -53,6 +53,16 @@ def used(rows: Any, mark: U8) -> None:
 
 
 @njit(cache=True, nogil=True)
+def count_busy(rows: Any, busy: U8, out: U16) -> None:
+    """How many slots of each row are not idle."""
+    for i in range(rows.shape[0]):
+        n = 0
+        for slot in range(rows.shape[1]):
+            n += busy[rows[i, slot]]
+        out[i] = n
+
+
+@njit(cache=True, nogil=True)
 def firing(change: np.uint64, reaction: int) -> np.uint64:
     """A number, not 0, for what a reaction does to all slots, given what it does to the fingerprint: a step and its reverse do the same to that."""
     return (change ^ (np.uint64(reaction + 1) * FIRING)) | np.uint64(1)

@@ -75,7 +75,7 @@ class Block:
 def block_of(cells: Mapping[str, Any]) -> Block:
     """Of octets.  Raises Damaged."""
     try:
-        prints, labels, words = (np.frombuffer(cells[name], np.uint64) for name in ("prints", "labels", "words"))
+        prints, labels, words = (np.frombuffer(cells[name], np.uint64).copy() for name in ("prints", "labels", "words"))
         flags, base = np.frombuffer(cells["flags"], np.uint8), np.frombuffer(cells["base"], np.int32)
         widths = bytes(cells["widths"])
         if len(labels) != len(prints) or len(flags) not in (0, len(prints)) or len(base) != len(widths):

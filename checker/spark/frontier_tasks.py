@@ -10,13 +10,14 @@ import gc
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from roamcheck.checker.tabled.loading import load
+from roamcheck.checker.tabled.loading import TWO_STATES, load
 from roamcheck.checker.tabled.store import StoreError
 
 from . import frontier_kernels as kernels
@@ -33,7 +34,7 @@ from .frontier_files import (
     write_frontier,
     write_run,
 )
-from .frontier_rows import CELLS, Block, block_of, unified
+from .frontier_rows import CELLS, Block, block_of, encode, unified
 from .frontier_values import Damaged, joined
 
 RUNS = 8  # files of fingerprints of a partition, beyond which they are made one
@@ -256,9 +257,28 @@ def edges_of(task: Scan, expander: Expander, block: Block, depth: int) -> Any:
     return pa.record_batch([*columns, np.full(len(source), depth, np.int32)], schema=EDGES)
 
 
+# ---- before the first level --------------------------------------------------------------------------------------------------------
+
+
 def ready(versions: Mapping[str, str], batches: Batches) -> Iterator[Any]:
     """Have the compiled loops of this process loaded.  Raises VersionsDiffer."""
     agree(versions)
-    load()
+    load_all()
     gc.freeze()
     yield from batches
+
+
+@cache
+def load_all() -> None:
+    """Load the compiled loops of the tables and of this search, or compile them: all are used on a model of two states."""
+    load()
+    expander = Expander(TWO_STATES)
+    none, base = np.zeros(1, np.uint64), np.zeros(0, np.uint8)
+    first = encode(np.zeros((1, 1), np.uint16) + expander.tables.number(0, 0), none, none, base, [0], expander.known)
+    batch = expander.chunk(block_of(first.cells()))
+    candidates, _, _ = expander.expand(batch, none, [0])
+    both = unified([candidates, candidates])
+    kernels.least(both.prints, both.labels, np.argsort(both.prints), np.empty(len(both), np.int64))
+    kernels.strike(none, none, np.zeros(1, np.uint8))
+    kernels.add_ranks(none, none, none.copy())
+    expander.changing(batch, none)

@@ -69,7 +69,7 @@ def explore(
     where = where or Where()
     with ExitStack() as stack:
         if session is None:
-            session = stack.enter_context(spark_session(where.master, where.properties))
+            session = stack.enter_context(spark_session(where.master, where.properties, quick=True))
         if where.folder is None and not str(session.sparkContext.master).startswith("local"):
             raise CannotBegin("executors on other machines need a folder that all of them see: name it with --checkpoint DIR")
         folder = where.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roamcheck-frontier-", ignore_cleanup_errors=True)))

@@ -32,6 +32,8 @@ FORMAT = "roamcheck-frontier 1"
 FOLDERS = ("frontier", "visited", "tables")
 BLOCK = 1 << 15  # states of a block
 BLOCKS = pa.schema([("states", pa.int64()), *((name, pa.large_binary()) for name in CELLS)])
+RUN = pa.schema([pa.field("print", pa.uint64(), nullable=False)])
+LONG = 1 << 22  # fingerprints that are read at once
 VALUES = pa.schema([("slot", pa.int32()), ("key", pa.binary()), ("data", pa.binary())])
 CHANGES = pa.schema([("change", pa.uint64()), ("slot", pa.int32()), ("before", pa.uint64()), ("after", pa.uint64())])
 
@@ -110,13 +112,13 @@ def read_labels(folder: Path, file: File) -> Any:
 
 def write_run(folder: Path, stem: str, prints: Any, durable: bool) -> File:
     """Fingerprints in order.  Raises StoreError."""
-    return write(folder, f"visited/{stem}", pa.table({"print": pa.array(prints, pa.uint64())}), None, durable)
+    return write(folder, f"visited/{stem}", pa.table([prints], schema=RUN), LONG, durable)
 
 
-def read_run(folder: Path, file: File) -> Any:
-    """The fingerprints.  Raises Damaged, StoreError."""
-    columns = [table["print"].to_numpy() for table in pieces(folder, file)]
-    return np.concatenate([np.empty(0, np.uint64), *columns])
+def read_run(folder: Path, file: File) -> Iterator[Any]:
+    """The fingerprints, some millions at a time.  Raises Damaged, StoreError."""
+    for table in pieces(folder, file):
+        yield table["print"].combine_chunks().to_numpy()
 
 
 def write_values(folder: Path, stem: str, contents: Sequence[Content], durable: bool) -> File:

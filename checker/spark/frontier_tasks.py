@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -187,8 +188,8 @@ def merge_part(job: Job, part: int, blocks: list[Block], report: Report) -> Any:
     chosen = np.empty(len(block), np.int64)
     chosen = chosen[: kernels.least(block.prints, block.labels, np.argsort(block.prints), chosen)]
     prints, old = block.prints[chosen], np.zeros(len(chosen), np.uint8)
-    for run in job.visited[part]:
-        kernels.strike(prints, read_run(job.folder, run), old)
+    for run in chain.from_iterable(read_run(job.folder, file) for file in job.visited[part]):
+        kernels.strike(prints, run, old)
     chosen, prints = chosen[old == 0], prints[old == 0]
     new = block.take(chosen[np.argsort(block.labels[chosen])])
     report["states"], report["quiescent"] = len(new), int(np.count_nonzero(new.flags & kernels.QUIESCENT))
@@ -205,7 +206,7 @@ def visited_with(job: Job, part: int, stem: str, prints: Any) -> list[File]:
     runs = job.visited[part]
     if len(runs) < RUNS:
         return [*runs, write_run(job.folder, stem, prints, job.durable)]
-    everything = np.concatenate([prints, *(read_run(job.folder, run) for run in runs)])
+    everything = np.concatenate([prints, *chain.from_iterable(read_run(job.folder, run) for run in runs)])
     everything.sort()
     return [write_run(job.folder, stem, everything, job.durable)]
 
@@ -279,6 +280,6 @@ def load_all() -> None:
     candidates, _, _ = expander.expand(batch, none, [0])
     both = unified([candidates, candidates])
     kernels.least(both.prints, both.labels, np.argsort(both.prints), np.empty(len(both), np.int64))
-    kernels.strike(none, none, np.zeros(1, np.uint8))
+    kernels.strike(none, pa.array(none).to_numpy(), np.zeros(1, np.uint8))  # what is read from a file is not to be written to
     kernels.add_ranks(none, none, none.copy())
     expander.changing(batch, none)

@@ -1,10 +1,11 @@
-"""Fills the generated parts of README.md: transcripts of commands, and the tables of verdicts and of speed.
+"""Fills the generated parts of README.md and FINDINGS.md: transcripts of commands, faults with their charts, the tables of verdicts and of speed.
 
     python benchmarks/readme.py            # rewrite them
     python benchmarks/readme.py --check    # exit 1 when they differ from what is there
 
 A generated part stands between `<!-- generated: WHAT -->` and `<!-- end -->`.  WHAT is `$ roamcheck …`, a command whose output is
-shown; `verdicts printed|amended`, a table from tests/agreement/table.json; or `engines`, a table from benchmarks/results/engines.json.
+shown; `fault SCENARIO PROPERTY LINES [--OPTION …]`, the shortest counterexample as a chart, which must pass the printed LINES ("Alg. 6 l.28, Alg. 4
+l.20"); `verdicts printed|amended`, a table from tests/agreement/table.json; or `engines`, a table from benchmarks/results/engines.json.
 """
 
 from __future__ import annotations
@@ -59,16 +60,47 @@ def verdicts(readings: str) -> str:
     return "\n".join(lines)
 
 
+def called(words: list[str], scratch: str) -> str:
+    """What roamcheck prints in that folder."""
+    environment = {**os.environ, "COLUMNS": "150", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "roamcheck", *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=scratch, env=environment, check=False).stdout
+
+
+def fault(argument: str) -> str:
+    """The command, how long the shortest counterexample is, and its chart."""
+    scenario, prop, cited, *options = shlex.split(argument)
+    command = ["check", scenario, "--property", prop, *options]
+    with tempfile.TemporaryDirectory() as scratch:
+        verdict = json.loads(called([*command, "--no-reduction", "--traces", ".", "--json", "-"], scratch))["properties"][prop]
+        assert verdict["verdict"] == "violated", argument
+        text = called(["replay", verdict["trace"]], scratch)
+        chart = called(["replay", verdict["trace"], "--to", "mermaid"], scratch).rstrip()
+    passed = lines_passed(text)
+    for line in filter(None, cited.split(", ")):
+        assert line in passed, f"{argument}: the run does not pass {line}"
+    return f"`roamcheck {shlex.join(command)}`: {verdict['length']} steps.\n\n```mermaid\n{chart}\n```"
+
+
+def lines_passed(text: str) -> set[str]:
+    """Every printed line that a replay names in brackets: "Alg. 6 l.28"."""
+    found = set()
+    for cites in re.findall(r"\[\w+ (Alg\..*?)\]", text):
+        for algorithm, numbers in re.findall(r"(Alg\. \w+) l\.([\d–, ]+)", cites):
+            for part in numbers.strip(", ").split(", "):
+                first, _, last = part.partition("–")
+                found |= {f"{algorithm} l.{n}" for n in range(int(first), int(last or first) + 1)}
+    return found
+
+
 def transcript(command: str) -> str:
     """What the command prints, times blanked."""
     words = shlex.split(command.removeprefix("$ "))
     assert words[0] == "roamcheck", command
-    environment = {**os.environ, "COLUMNS": "150", "NO_COLOR": "1"}
     with tempfile.TemporaryDirectory() as scratch:  # where the command may write
         (Path(scratch) / "traces").symlink_to(ROOT / "traces")
-        called = [sys.executable, "-m", "roamcheck", *words[1:]]
-        ran = subprocess.run(called, capture_output=True, text=True, cwd=scratch, env=environment, check=False)
-    text = re.sub(r"\d+\.\d+ s\b", "0.01 s", ran.stdout)
+        printed = called(words[1:], scratch)
+    text = re.sub(r"\d+\.\d+ s\b", "0.01 s", printed)
     lines = "\n".join(line.rstrip() for line in text.rstrip().splitlines())
     return f"```\n{command}\n{lines}\n```"
 
@@ -102,22 +134,25 @@ def generate(what: str) -> str:
     kind, _, argument = what.partition(" ")
     if kind == "engines":
         return engines()
+    if kind == "fault":
+        return fault(argument)
     return transcript(what) if kind == "$" else verdicts(argument)
 
 
 def regenerated(text: str) -> str:
-    """The README with its generated parts made anew."""
+    """The document with its generated parts made anew."""
     return PART.sub(lambda part: f"<!-- generated: {part[1]} -->\n{generate(part[1])}\n<!-- end -->", text)
 
 
 def main() -> int:
-    readme = ROOT / "README.md"
-    before = readme.read_text(encoding="utf-8")
-    after = regenerated(before)
-    if "--check" in sys.argv:
-        return int(before != after)
-    readme.write_text(after, encoding="utf-8")
-    return 0
+    differ = False
+    for document in (ROOT / "README.md", ROOT / "FINDINGS.md"):
+        before = document.read_text(encoding="utf-8")
+        after = regenerated(before)
+        differ = differ or before != after
+        if "--check" not in sys.argv:
+            document.write_text(after, encoding="utf-8")
+    return int(differ and "--check" in sys.argv)
 
 
 if __name__ == "__main__":

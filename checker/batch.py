@@ -38,6 +38,7 @@ class Task:
     mutant: str | None = None
     max_states: int | None = None
     max_depth: int | None = None
+    reduce: bool = True  # where there are many states
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def explore(scenario: Scenario, task: Task, finder: CauseFinder) -> Finding:
     if why is not None:
         return Finding(scenario, 0, tuple((name, "not-applicable", None) for name in question.properties), (), (why,))
     model = question.model(None if task.mutant is None else apply(task.mutant))
-    found = to_the_end(model, task.max_states, task.max_depth)
+    found = to_the_end(model, task.max_states, task.max_depth, task.reduce)
     verdicts, causes = [], []
     for name, verdict in verdicts_asked(question, found.verdicts).items():
         length = None
@@ -76,10 +77,11 @@ def explore(scenario: Scenario, task: Task, finder: CauseFinder) -> Finding:
     return Finding(scenario, found.counts.states, tuple(verdicts), tuple(causes), never_fired(model, found), failed)
 
 
-def to_the_end(model: Model, max_states: int | None, max_depth: int | None = None) -> Exploration:
+def to_the_end(model: Model, max_states: int | None, max_depth: int | None = None, reduce: bool = True) -> Exploration:
     """Explore all states; if they are many, with reductions.  Raises KeyboardInterrupt: what is half explored is no finding."""
-    found = tabled.explore(model, max_states=min(SMALL, max_states or SMALL), max_depth=max_depth)
-    if not found.complete and found.failed is None and not found.interrupted and (max_states or SMALL + 1) > SMALL:
+    limit = min(SMALL, max_states or SMALL) if reduce else max_states
+    found = tabled.explore(model, max_states=limit, max_depth=max_depth)
+    if reduce and not found.complete and found.failed is None and not found.interrupted and (max_states or SMALL + 1) > SMALL:
         found = tabled.explore(model, max_states=max_states, max_depth=max_depth, reduce=True, symmetric=True)
     if found.interrupted:
         raise KeyboardInterrupt

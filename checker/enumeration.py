@@ -18,8 +18,9 @@ from roamcheck.spec.filters import parse_filter
 
 NONE = -1
 # The kinds of moves; each has a subject, and those below a second one: where it goes, or the other end.
-KINDS = ("client-move", "link-down", "migrate", "merge", "crash-durable", "crash-volatile")
-CLIENT_MOVE, LINK_DOWN, MIGRATE, MERGE, DURABLE, VOLATILE = range(len(KINDS))
+KINDS = ("client-move", "link-down", "migrate", "merge", "crash-durable", "crash-volatile", "publisher-move")
+CLIENT_MOVE, LINK_DOWN, MIGRATE, MERGE, DURABLE, VOLATILE, PUBLISHER_MOVE = range(len(KINDS))
+USUAL = (CLIENT_MOVE, LINK_DOWN, MIGRATE, MERGE, DURABLE, VOLATILE)  # publishers stay where they are unless one asks for it
 Action = tuple[int, int, int]  # kind, subject, second or NONE
 Parents = tuple[int, ...]  # by broker its next hop to the leader, NONE where it leads; parents come before their children
 
@@ -51,7 +52,7 @@ class Bounds:
     """Which scenarios to enumerate: sizes, in order, and what may move."""
 
     sizes: tuple[Size, ...]
-    kinds: tuple[int, ...] = tuple(range(len(KINDS)))
+    kinds: tuple[int, ...] = USUAL
     rooted: bool = True  # False: where the leader plays no part, one leader stands for all
     ordered: bool = True  # False: no move waits for another
 
@@ -105,11 +106,11 @@ def renamings(parents: Parents, rooted: bool) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(g[b] for b in range(len(parents))) for g in matcher.isomorphisms_iter())
 
 
-def renamed_action(action: Action, brokers: tuple[int, ...], subscribers: tuple[int, ...]) -> Action:
-    """A move under a renaming of brokers and subscribers; a link is named by its lesser end first."""
+def renamed_action(action: Action, brokers: tuple[int, ...], subscribers: tuple[int, ...], publishers: tuple[int, ...]) -> Action:
+    """A move under a renaming of brokers and clients; a link is named by its lesser end first."""
     kind, x, y = action
-    if kind == CLIENT_MOVE:
-        return kind, subscribers[x], brokers[y]
+    if kind in (CLIENT_MOVE, PUBLISHER_MOVE):
+        return kind, (subscribers if kind == CLIENT_MOVE else publishers)[x], brokers[y]
     x, y = brokers[x], NONE if y == NONE else brokers[y]
     return (kind, min(x, y), max(x, y)) if kind == LINK_DOWN else (kind, x, y)
 
@@ -150,7 +151,7 @@ def is_least(c: Candidate, kept: tuple[Renaming, ...]) -> bool:
     moves = range(len(c.moves))
     order = sorted(c.before)
     for g in kept:
-        renamed = [renamed_action(move, g[0], g[1]) for move in c.moves]
+        renamed = [renamed_action(move, g[0], g[1], g[2]) for move in c.moves]
         ranked = sorted(renamed)
         if tuple(ranked) > c.moves:
             continue
@@ -203,6 +204,9 @@ def _unit(number: int, action: Action, brokers: list[str]) -> tuple[Move, ...]:
     if kind == CLIENT_MOVE:
         leaves = f"{name}-leaves"
         return Move(leaves, "detach", subscriber=f"s{x + 1}"), Move(name, "attach", (leaves,), subscriber=f"s{x + 1}", to=brokers[y])
+    if kind == PUBLISHER_MOVE:
+        leaves = f"{name}-leaves"
+        return Move(leaves, "detach", publisher=f"p{x + 1}"), Move(name, "attach", (leaves,), publisher=f"p{x + 1}", to=brokers[y])
     if kind == LINK_DOWN:
         return (Move(name, "link-down", link=(brokers[x], brokers[y])),)
     if kind in (MIGRATE, MERGE):
@@ -221,6 +225,8 @@ def actions(size: Size, kinds: tuple[int, ...]) -> tuple[Action, ...]:
     for kind in kinds:
         if kind == CLIENT_MOVE:
             named += [(kind, s, b) for s in range(size.subscribers) for b in brokers]
+        elif kind == PUBLISHER_MOVE:
+            named += [(kind, p, b) for p in range(size.publishers) for b in brokers]
         elif kind == LINK_DOWN:
             named += [(kind, u, v) for u, v in combinations(brokers, 2)]
         elif kind in (MIGRATE, MERGE):

@@ -4,4 +4,11 @@ Three rooms, whose imports run one way: `roamcheck.spec` (what the papers say), 
 transition system) and `roamcheck.checker` (search, and everything at the rim).
 """
 
+from os.path import exists
+
 __version__ = "0.1.0"  # as in pyproject.toml: a test holds the two equal
+
+if not exists(__file__):  # in an archive
+    from .archive import unpacked
+
+    __path__ = [unpacked(__file__)]

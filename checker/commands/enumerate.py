@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from roamcheck.checker.enumeration import KINDS, NONE, Bounds, BoundsError, Candidate, Size, to_scenario
+from roamcheck.checker.enumeration import KINDS, NONE, USUAL, Bounds, BoundsError, Candidate, Size, to_scenario
 from roamcheck.checker.interrupts import heed, held_back
 from roamcheck.checker.options import BAD_INPUT, need_z3, refuse, to_question
 from roamcheck.checker.verdict import CannotBegin, ExitCode
@@ -56,7 +56,8 @@ def enumeration_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(f"--{name}", type=Range(), metavar="N|A-B", default=str(getattr(defaults, name)), show_default=True, help=HELP[name])
             for name in SIZES
         ),
-        click.option("--kinds", metavar="KIND,…", default=",".join(KINDS), show_default=True, help="What moves."),
+        click.option("--kinds", metavar="KIND,…", default=",".join(KINDS[kind] for kind in USUAL), show_default=True,
+                     help="What moves; publisher-move is a kind too."),
         click.option("--leaders", type=click.Choice(["each", "one"]), default="each", show_default=True,
                      help="Try each broker as the leader, or one where the leader plays no part."),
         click.option("--unordered", is_flag=True, help="No move waits for another; otherwise every partial order is a scenario."),
@@ -117,6 +118,8 @@ def _move(kind: int, x: int, y: int) -> str:
     word = KINDS[kind]
     if word == "client-move":
         return f"s{x + 1} to b{y + 1}"
+    if word == "publisher-move":
+        return f"p{x + 1} to b{y + 1}"
     if y == NONE:
         return f"{word} b{x + 1}"
     return f"{word} b{x + 1}–b{y + 1}" if word == "link-down" else f"{word} b{x + 1} to b{y + 1}"

@@ -185,9 +185,12 @@ def carried(m: Message) -> Iterator[tuple[SubscriberId, Any, Any, int]]:
 # ---- the induction -----------------------------------------------------------------------------------
 
 
-def induct(universe: Universe, wanted: Sequence[str], oracle: Oracle | None = None, observe: Callable[[int], None] = lambda paths: None) -> Induction:
-    """Every path of every reaction.  An oracle that has served before remembers what it was told.  Raises Undecided."""
-    found, oracle = Induction(), oracle or Oracle()
+def induct(
+    universe: Universe, wanted: Sequence[str], oracle: Oracle | None = None, observe: Callable[[int], None] = lambda paths: None,
+    found: Induction | None = None,
+) -> Induction:  # fmt: skip
+    """Every path of every reaction, added to `found` one by one.  An oracle that has served before remembers what it was told.  Raises Undecided."""
+    found, oracle = found if found is not None else Induction(), oracle or Oracle()
     before = oracle.queries
     for local in universe.locals:
         overlays = universe.overlays_for(local.step)

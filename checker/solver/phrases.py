@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import z3
 
-from roamcheck.checker.enumeration import CLIENT_MOVE, DURABLE, LINK_DOWN, MERGE, MIGRATE, NONE, VOLATILE, Action
+from roamcheck.checker.enumeration import CLIENT_MOVE, DURABLE, LINK_DOWN, MERGE, MIGRATE, NONE, PUBLISHER_MOVE, VOLATILE, Action
 
 if TYPE_CHECKING:
     from .scenarios import Problem
@@ -26,7 +26,9 @@ class PhraseError(ValueError):
 
 
 KINDS: dict[str, tuple[int, ...]] = {  # the first letters are enough: "migrations"
-    "client move": (CLIENT_MOVE,),
+    "client move": (CLIENT_MOVE, PUBLISHER_MOVE),
+    "subscriber move": (CLIENT_MOVE,),
+    "publisher move": (PUBLISHER_MOVE,),
     "broker migration": (MIGRATE,),
     "migration": (MIGRATE,),
     "partition": (LINK_DOWN,),
@@ -36,7 +38,7 @@ KINDS: dict[str, tuple[int, ...]] = {  # the first letters are enough: "migratio
     "volatile crash": (VOLATILE,),
     "crash": (DURABLE, VOLATILE),
     "publication": (),
-    "move": (CLIENT_MOVE, LINK_DOWN, MIGRATE, MERGE, DURABLE, VOLATILE),
+    "move": (CLIENT_MOVE, LINK_DOWN, MIGRATE, MERGE, DURABLE, VOLATILE, PUBLISHER_MOVE),
 }
 NUMBERS = {"no": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 PHRASES = (

@@ -76,15 +76,14 @@ class Prover:
             yield about if name in refused else self._one(about, known, readings, groups[name])
 
     def _one(self, about: Proof, known: Protocol, readings: Readings, group: tuple[str, ...]) -> Proof:
-        started = time.monotonic()
+        started, found = time.monotonic(), list[Induction]()
         try:
-            found, about.shared = self._induction(known, readings, group)
-            about.reactions = totals(found)
-            about.paths = sum(about.reactions.values())
-            about.counterexamples = failures(found, about.property)
+            about.shared = self._induction(known, readings, group, found)
+            take(about, found)
             about.verdict = PROVED
             if about.property != WELL_FORMED:
-                structure, _ = self._induction(known, readings, tuple(n for n in STRUCTURE if inapplicable(n, known) is None))
+                structure = list[Induction]()
+                self._induction(known, readings, tuple(n for n in STRUCTURE if inapplicable(n, known) is None), structure)
                 about.rests_on = (WELL_FORMED,) if failures(structure, WELL_FORMED) else ()
             if about.counterexamples:
                 about.verdict = UNREACHED
@@ -93,25 +92,30 @@ class Prover:
                 )  # fmt: skip
                 about.verdict = REACHED if isinstance(about.reached, Reached) else UNREACHED
         except Undecided as error:
-            if not about.counterexamples:
-                about.verdict = UNKNOWN
-            about.why = str(error)
+            if not about.paths:
+                take(about, found)  # what was seen before
+            about.verdict, about.why = UNREACHED if about.counterexamples else UNKNOWN, str(error)
         about.seconds = time.monotonic() - started
         return about
 
-    def _induction(self, known: Protocol, readings: Readings, wanted: tuple[str, ...]) -> tuple[list[Induction], str]:
-        """The induction over every variant of the universe; what was found under readings that ask for nothing else is taken over."""
+    def _induction(self, known: Protocol, readings: Readings, wanted: tuple[str, ...], found: list[Induction]) -> str:
+        """Add the induction over each variant of the universe, which is there as far as it came if Undecided is raised.
+
+        What was found under readings that ask for nothing else is taken over; answers whose it is.
+        """
         runs = (tuple(known.handlers.items()), known.migrate, known.moves, known.timestamps, known.queues, known.names_subscribers, wanted)
         for kept in self._kept.get(runs, ()):
             if all(getattr(readings, name) == value for name, value in kept.readings.items()):
-                return kept.found, kept.protocol.name if kept.protocol != known else ""
-        found, names = [], set[str]()
+                found += kept.found
+                return kept.protocol.name if kept.protocol != known else ""
+        names = set[str]()
         algorithms, oracle = apply(self.mutant) if self.mutant is not None else None, Oracle(self.deadline)
         for universe in universes(known.name, readings, algorithms, bounded=wanted == (BOUND,)):
-            found.append(induct(universe, wanted, oracle, partial(self._tell, universe, wanted)))
+            found.append(Induction())
+            induct(universe, wanted, oracle, partial(self._tell, universe, wanted), found[-1])
             names |= universe.asked.names
         self._kept.setdefault(runs, []).append(_Kept(known, {name: getattr(readings, name) for name in sorted(names)}, found))
-        return found, ""
+        return ""
 
     def _tell(self, universe: Universe, wanted: Sequence[str], paths: int) -> None:
         """How far an induction has come."""
@@ -124,6 +128,13 @@ def inapplicable(name: str, protocol: Protocol) -> str | None:
     if name in PROPERTIES:
         return not_applicable(PROPERTIES[name], protocol)
     return None if protocol.timestamps else f"{protocol.name} keeps no timestamps"
+
+
+def take(about: Proof, found: Sequence[Induction]) -> None:
+    """What inductions say of the property."""
+    about.reactions = totals(found)
+    about.paths = sum(about.reactions.values())
+    about.counterexamples = failures(found, about.property)
 
 
 def totals(found: Sequence[Induction]) -> dict[str, int]:

@@ -13,10 +13,11 @@ from roamcheck.checker.verdict import CannotBegin
 
 PACKAGES = ("numpy", "numba", "pyarrow")  # whose versions are to be the same everywhere, beside Python's and roamcheck's
 LONGEST = 400  # characters of a reason
+UNLIKE = "the executors have Python {0}, the driver {1}: set PYSPARK_PYTHON, or --conf spark.pyspark.python=PATH, to the same on both"
 HINTS = (
     (r"No module named '(roamcheck[\w.]*)'", "executors have no {0}: install it there, or give the wheel: --conf spark.submit.pyFiles=…whl"),
     (r"No module named '([\w.]+)'", "executors have no {0}: install there what roamcheck[spark] needs"),
-    (r"PYTHON_VERSION_MISMATCH.*?version: ?\(?([\d., ']+)\)?.*?([\d.]+)", "Python differs: the executors have {0}, the driver has {1}"),
+    (r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)", UNLIKE),
 )
 
 
@@ -31,7 +32,7 @@ class SparkFailed(RuntimeError):
 def failure(error: BaseException) -> Exception:
     """What to raise in its place: CannotBegin where executors are not as they should be, SparkFailed else."""
     said = reason(error)
-    unfit = any(word in said for word in (VersionsDiffer.__name__, "No module named", "PYTHON_VERSION_MISMATCH"))
+    unfit = any(word in said for word in (VersionsDiffer.__name__, "executors have"))
     return CannotBegin(said) if unfit else SparkFailed(said)
 
 
@@ -64,7 +65,9 @@ def reason(error: BaseException) -> str:
         if found is not None:
             return hint.format(*found.groups())
     raised = ""
-    if "Traceback (most recent call last)" in text:  # the last of the traceback is where it ended
+    if worker := re.search(r"Error from python worker:\n(.*?)\n\s*PYTHONPATH was:", text, re.DOTALL):  # it did not even start
+        raised = worker[1].strip().splitlines()[-1].strip()
+    elif "Traceback (most recent call last)" in text:  # the last of the traceback is where it ended
         after = text.rpartition("Traceback (most recent call last)")[2].splitlines()
         raised = next((line for line in after[1:] if line and not line[0].isspace()), "")
     causes = re.findall(r"^\s*Caused by: (.*)$", text, re.MULTILINE)

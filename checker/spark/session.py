@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from roamcheck.checker.verdict import CannotBegin
 
@@ -65,6 +66,7 @@ def spark_session(
             stack.enter_context(environment(dict(zip(GATEWAY, (str(gateway.port), gateway.secret), strict=True))))
         session = begin(chosen, settings, name, gateway)
         stack.callback(end, session, own=gateway is not None)
+        ship_wheels(session, scratch)
         yield session
 
 
@@ -93,6 +95,18 @@ def begin(master: str | None, settings: Mapping[str, str], name: str, gateway: G
     if gateway is None:
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def ship_wheels(session: SparkSession, scratch: Path) -> None:
+    """Wheels among the files to be sent along are sent as zip archives: Spark's Python imports from no others.  Raises CannotBegin."""
+    context = session.sparkContext
+    for place in context.getConf().get("spark.submit.pyFiles", "").split(","):
+        path = Path(urlsplit(place).path)
+        if path.suffix == ".whl":
+            try:
+                context.addPyFile(shutil.copyfile(path, scratch / f"{path.name}.zip").as_posix())
+            except OSError as error:
+                raise CannotBegin(f"spark.submit.pyFiles: {path}: {error.strerror or error}") from None
 
 
 def end(session: SparkSession, own: bool) -> None:

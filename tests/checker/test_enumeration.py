@@ -18,6 +18,7 @@ from roamcheck.checker.enumeration import (
     MERGE,
     MIGRATE,
     NONE,
+    PUBLISHER_MOVE,
     VOLATILE,
     Bounds,
     BoundsError,
@@ -62,6 +63,8 @@ BOUNDS = [
     Bounds((Size(2, filters=2),), (CLIENT_MOVE, DURABLE)),
     Bounds((Size(2, publishers=2, events=2, moves=1),), (CLIENT_MOVE,)),
     Bounds((Size(3, components=2, moves=1),), (MERGE, VOLATILE)),
+    Bounds((Size(2, publishers=2, events=2, moves=1),), (PUBLISHER_MOVE,)),
+    Bounds((Size(3, moves=2),), (PUBLISHER_MOVE, MIGRATE), ordered=False),
     Bounds((Size(3, events=0, publishers=0, moves=2),), (LINK_DOWN, MERGE)),
 ]
 MORE = [
@@ -88,6 +91,12 @@ def test_all_of_them_and_each_once(bounds: Bounds) -> None:
     assert sum(map(len, found.values())) == len(brute.classes(bounds)) > 0
 
 
+@pytest.mark.parametrize("bounds", BOUNDS, ids=str)
+def test_two_ways_to_count_agree(bounds: Bounds) -> None:
+    """Isomorphism tests, and the renamings that leave a scenario as it is."""
+    assert sum(brute.count(size, bounds) for size in bounds.sizes) == len(brute.classes(bounds))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", MORE, ids=str)
 def test_all_of_them_and_each_once_with_more(bounds: Bounds) -> None:
@@ -106,6 +115,7 @@ def test_every_move_fires_in_some_run() -> None:
     [
         Bounds((Size(2, moves=2),), ALL, ordered=False),
         Bounds((Size(3, 2),), ALL),
+        Bounds((Size(2, moves=2),), (PUBLISHER_MOVE, VOLATILE, MIGRATE)),
         Bounds((Size(3, moves=2),), (LINK_DOWN, MIGRATE, MERGE), ordered=False),
         Bounds((Size(3, moves=3, events=0, publishers=0),), (LINK_DOWN, MERGE, MIGRATE, VOLATILE), ordered=False),
     ],

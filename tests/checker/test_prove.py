@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roamcheck.checker.solver import induction
+from roamcheck.checker.solver import induction, proving
+from roamcheck.checker.solver.asking import Undecided
 from roamcheck.checker.solver.induction import BOUND, LOCAL, MONOTONE, ONE_NEXT_HOP, WELL_FORMED, induct, judged
-from roamcheck.checker.solver.proving import PROVED, REACHED, UNKNOWN, Prover, as_record, asked_readings
+from roamcheck.checker.solver.proving import PROVED, REACHED, UNKNOWN, UNREACHED, Prover, as_record, asked_readings
 from roamcheck.checker.solver.symbolic import Integer, Oracle, concrete, paths
 from roamcheck.checker.solver.universe import B1, B2, B3, Local, Universe
 from roamcheck.checker.solver.witness import Reached, reach
@@ -201,6 +202,19 @@ def test_out_of_time_is_unknown_and_never_proved():
     (proof,) = Prover(deadline=0.0).prove("modular", *asked_readings("printed", {}, "modular"), [WELL_FORMED])
     assert proof.verdict == UNKNOWN
     assert proof.why == "out of time"
+
+
+def test_what_was_seen_before_the_time_was_up_is_told(monkeypatch):
+    def cut_short(universe, wanted, oracle, observe, found):
+        induct(universe, wanted, oracle, observe, found)
+        raise Undecided("out of time")
+
+    monkeypatch.setattr(proving, "induct", cut_short)
+    (proof,) = Prover().prove("modular-2016", *asked_readings("printed", {}, "modular-2016"), [ONE_NEXT_HOP])
+    assert proof.verdict == UNREACHED
+    assert proof.why == "out of time"
+    assert proof.counterexamples
+    assert proof.paths
 
 
 def test_judging_plain_integers_is_judging_unknown_ones():

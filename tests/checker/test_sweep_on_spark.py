@@ -25,6 +25,7 @@ from roamcheck.checker.sweeps.folder import Folder
 from roamcheck.checker.sweeps.running import do
 from roamcheck.checker.sweeps.tables import JOBS, VIOLATIONS
 from roamcheck.checker.trace import loads
+from roamcheck.checker.verdict import CannotBegin
 from support.sweeping import rows, small_jobs, swept
 
 
@@ -89,6 +90,28 @@ def test_a_task_that_always_fails_is_told_and_what_is_done_stands(
     there = Folder(tmp_path / "out").rows("jobs")
     assert 3 not in {row["number"] for row in there}
     assert rows(swept(tmp_path / "out", small_jobs(), on_spark(session), resume=True)) == rows(plain)
+
+
+@pytest.mark.parametrize(
+    ("pretence", "said"),
+    [
+        (
+            "import sys\nfrom collections import namedtuple\n"
+            "sys.version_info = namedtuple('V', 'major minor micro releaselevel serial')(3, 10, 13, 'final', 0)\n",
+            r"the executors have Python 3\.10, the driver \d\.\d+: set PYSPARK_PYTHON",
+        ),
+        (
+            "from importlib import metadata\nreal = metadata.version\nmetadata.version = lambda name: '0.1' if name == 'numpy' else real(name)\n",
+            r"versions differ: an executor has numpy 0\.1, the driver \d",
+        ),
+    ],
+)
+def test_executors_that_differ_are_told(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretence: str, said: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(pretence)
+    monkeypatch.setitem(session.sparkContext.environment, "PYTHONPATH", str(tmp_path))
+    with pytest.raises(CannotBegin, match=said):
+        swept(tmp_path / "out", small_jobs(), on_spark(session))
+    assert not Folder(tmp_path / "out").done()
 
 
 # ---- report ----------------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from .frontier_files import Change
 from .frontier_rows import Block, decode, encode
 from .frontier_values import Translation
 
-SENT = 20  # bits: fingerprints that a task remembers to have sent
+SENT = range(10, 23)  # bits: of how many fingerprints a task remembers that it has sent them
 FRESH = 1 << 12  # changes that are looked at together
 
 
@@ -32,16 +32,17 @@ class Expander:
         self.known, self.files = Translation(self.tables), 0  # so many files of shared values were learnt
         self.owed = np.array([step.kind is Kind.PROTOCOL for step in model.steps], np.uint8)
         self._met: dict[int, tuple[int, Change]] = {}  # by firing of this process: the change, and its name
-        self.begin((), ())
+        self.begin((), (), 0)
 
-    def begin(self, changes: Iterable[int], found: Iterable[int]) -> None:
-        """A new task: the changes that are known, and the properties that need not be asked any more."""
+    def begin(self, changes: Iterable[int], found: Iterable[int], states: int) -> None:
+        """A new task, with about so many states: the changes that are known, and the properties that need not be asked any more."""
         self.search.failed, self.search.found = None, {}
         self.search.active[:] = 1
         self.search.active[list(found)] = 0
         self.fired = np.zeros(len(self.model.steps), np.int64)
         self.changes: dict[int, Change] = {}  # that the task has met, by their names
-        self.sent = np.zeros(1 << SENT, np.uint64)
+        bits = max(SENT[0], min(SENT[-1], (4 * states).bit_length()))
+        self.sent, self.sent_shift = np.zeros(1 << bits, np.uint64), np.uint64(64 - bits)
         self._known = frozenset(changes)
         self._note(np.array([firing for firing, (name, _) in self._met.items() if name in self._known], np.uint64))
 
@@ -81,7 +82,7 @@ class Expander:
         counts, row = np.array([0, 0, len(self._noted)], np.int64), 0
         while True:
             row = kernels.thin(
-                row, rows, c.start, c.size, c.prints, c.step, c.reaction, self.owed, batch.prints, labels, steps, self.sent, np.uint64(64 - SENT),
+                row, rows, c.start, c.size, c.prints, c.step, c.reaction, self.owed, batch.prints, labels, steps, self.sent, self.sent_shift,
                 self._table, self._shift, kept, origin, label, fresh, fresh_row, counts,
             )  # fmt: skip
             if counts[1]:
@@ -125,21 +126,23 @@ class Expander:
         n = kernels.changing(c.prints, c.start, c.size, c.step, self.owed, batch.prints, len(batch), changes, source, target)
         return source[:n], target[:n]
 
-    def able(self, batch: Chunk, changes: Iterable[Change]) -> Any:
-        """The rows in which one of some changes finds all that it changes: the only ones in which it can be made."""
-        numbers = [{int(key): n for n, key in self._keys(slot)} for slot in range(batch.rows.shape[1])]
-        able = np.zeros(len(batch), bool)
+    def able(self, block: Block, changes: Iterable[Change]) -> Any:
+        """The rows in which one of some changes finds all that it changes: the only ones in which it can be made.  Raises Damaged."""
+        rows, begin, slots, numbers = decode(block, self.known), [0], [], []
+        of = [dict(self._keys(slot)) for slot in range(rows.shape[1])]
         for change in changes:
-            here = np.ones(len(batch), bool)
-            for slot, before, _ in change:
-                number = numbers[slot].get(before)
-                here &= False if number is None else batch.rows[:, slot] == number
-            able |= here
-        return np.flatnonzero(able)
+            here = [(slot, of[slot].get(before, -1)) for slot, before, _ in change]
+            if all(number >= 0 for _, number in here):
+                slots += [slot for slot, _ in here]
+                numbers += [number for _, number in here]
+                begin.append(len(slots))
+        out = np.zeros(len(rows), np.uint8)
+        kernels.able(rows, np.array(begin, np.int64), np.array(slots, np.int64), np.array(numbers, np.int64), out)
+        return np.flatnonzero(out)
 
     def _keys(self, slot: int) -> Iterator[tuple[int, int]]:
-        """The values of a slot, and their keys."""
-        return ((number, self.tables.key[number][0]) for number in self.tables.numbers[slot].values())
+        """The keys of a slot's values, and their numbers."""
+        return ((self.tables.key[number][0], number) for number in self.tables.numbers[slot].values())
 
 
 def name_of(change: Change) -> int:

@@ -160,6 +160,19 @@ def add_ranks(labels: U64, others: U64, ranks: U64) -> None:
 
 
 @njit(cache=True, nogil=True)
+def able(rows: Any, begin: I64, slot: I64, number: I64, out: U8) -> None:
+    """Mark the rows that have, for some i, all the values number[begin[i]…begin[i + 1] - 1] in their slots."""
+    for r in range(rows.shape[0]):
+        for i in range(begin.shape[0] - 1):
+            k = begin[i]
+            while k < begin[i + 1] and rows[r, slot[k]] == number[k]:
+                k += 1
+            if k == begin[i + 1]:
+                out[r] = 1
+                break
+
+
+@njit(cache=True, nogil=True)
 def changing(prints: U64, start: U32, size: U16, step: U16, owed: U8, sources: U64, rows: int, changes: U64, source: U32, target: U64) -> int:
     """Protocol steps that make one of some changes of fingerprints, which are in order: the row that each is taken in, and where it leads."""
     n = 0

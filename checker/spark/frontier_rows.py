@@ -126,6 +126,9 @@ def unified(blocks: Sequence[Block]) -> Block:
     widths = widths_of(counts)
     where, words = packing(widths), []
     for block in blocks:
+        if block.widths == widths and not block.extra:
+            words.append(block.words)
+            continue
         table = [[*range(known)] for known in base]
         for one in block.extra:
             table[one.slot].append(number[one.slot, one.key])

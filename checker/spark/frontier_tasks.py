@@ -68,14 +68,15 @@ class Job:
     dense: bool  # labels are to be replaced by their ranks
     durable: bool  # files survive a loss of power
 
-    def expander(self) -> Expander:
-        """This process's, with all shared values.  Raises VersionsDiffer, Damaged, StoreError."""
+    def expander(self, part: int) -> Expander:
+        """This process's, with all shared values, for a partition.  Raises VersionsDiffer, Damaged, StoreError."""
         agree(self.versions)
         expander = expander_of(self.run, self.recipe)
         for file in self.values[expander.files :]:  # there are only ever more
             expander.known.learn(read_values(self.folder, file))
             expander.files += 1
-        expander.begin(self.changes, self.found)
+        states = self.frontier[part]
+        expander.begin(self.changes, self.found, 0 if states is None else states[1] // 32)
         gc.freeze()  # Spark collects garbage after every task, and would look through all of this
         return expander
 
@@ -103,7 +104,7 @@ def expand(job: Job, batches: Batches) -> Iterator[Any]:
 def expand_part(job: Job, part: int) -> Iterator[Any]:
     """The frontier of one partition."""
     file, report = job.frontier[part], Report(part=part, breaches=[], failed=None, sent=0, octets=0)
-    expander = job.expander()
+    expander = job.expander(part)
     if file is not None:
         ranks, at = ranks_of(job, part) if job.dense else None, 0
         for block in read_frontier(job.folder, file):
@@ -233,7 +234,7 @@ def scan(task: Scan, batches: Batches) -> Iterator[Any]:
     """Numbers of partitions come in, reports go out: of each depth a file of edges."""
 
     def scan_part(job: Job, part: int) -> Iterator[Any]:
-        expander = job.expander()
+        expander = job.expander(part)
         for depth, files in enumerate(task.frontiers):
             file = files[part]
             found = [] if file is None else [edges_of(task, expander, block, depth) for block in read_frontier(job.folder, file)]
@@ -249,10 +250,9 @@ def scan(task: Scan, batches: Batches) -> Iterator[Any]:
 
 def edges_of(task: Scan, expander: Expander, block: Block, depth: int) -> Any:
     """The steps of a block's states that make one of the changes.  Raises Damaged."""
-    batch = expander.chunk(block)
     if task.changes is not None:
-        at = expander.able(batch, task.changes)
-        batch, block = type(batch)(batch.rows[at], batch.prints[at], batch.busy[at], 0), block.take(at)
+        block = block.take(expander.able(block, task.changes))
+    batch = expander.chunk(block)
     source, target = expander.changing(batch, task.prints) if len(batch) else (np.empty(0, np.uint32), np.empty(0, np.uint64))
     columns = [some.view(np.int64) for some in (block.prints[source], target, block.labels[source])]
     return pa.record_batch([*columns, np.full(len(source), depth, np.int32)], schema=EDGES)
@@ -283,3 +283,4 @@ def load_all() -> None:
     kernels.strike(none, pa.array(none).to_numpy(), np.zeros(1, np.uint8))  # what is read from a file is not to be written to
     kernels.add_ranks(none, none, none.copy())
     expander.changing(batch, none)
+    expander.able(first, [[(0, 1, 2)]])

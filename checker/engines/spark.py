@@ -22,8 +22,6 @@ from roamcheck.model.interface import Model
 from .tabled import collision_bound
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from roamcheck.checker.spark.frontier import Frontier
 
 
@@ -48,13 +46,13 @@ def explore(
     first: bool = False,
     observe: Callable[[Progress], None] | None = None,
     where: Where | None = None,
-    session: SparkSession | None = None,
+    session: Any = None,
 ) -> Exploration:
     """Explore `model` and give a verdict on each of its properties, as `roamcheck.checker.engines.reference.explore` does.
 
     Executors make the model by `recipe`, a function that can be sent to them; without it the model itself is sent, which not every one can be.
     A limit, a first breach or a failed step ends the search between two levels, so more states than `max_states` may have been found.
-    Without a session one begins and ends here.  Raises CannotBegin.
+    Without a session, which is Spark's, one begins and ends here.  Raises CannotBegin.
     """
     from roamcheck.checker.spark.gateway import INSTALL, spark_home
     from roamcheck.checker.spark.session import spark_session

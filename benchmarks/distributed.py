@@ -4,8 +4,9 @@
     python benchmarks/distributed.py --keep peers-e peers-f                and write them to benchmarks/results/distributed.json
 
 Seconds are those of the search alone, as the engine says; `wall` is that of the process, with Spark's start.  `octets` are what a state costs on its
-way through the shuffle, `java`, `python` and `driver` the peaks of memory of Spark's Java process, of the largest Python worker and of the driver, in
-megabytes, `level` the seconds divided by the levels, and `processor` the seconds that all processes took of the processor, which say more than the clock where others use it too.
+way through the shuffle; `java`, `python` and `driver` the peaks of memory of Spark's Java process, of the largest Python worker and of the driver, in
+megabytes; `level` the seconds divided by the levels; `processor` the seconds that all processes took of the processor, which say more than the clock
+where others use it too.
 """
 
 from __future__ import annotations

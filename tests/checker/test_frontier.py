@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import pickle
 import tempfile
@@ -34,6 +35,7 @@ from support.toys import Edge, TwoPhase, arrived, counter, crane, digraph, lossy
 ENDLESS = replace(never("endless", 0, lambda value: False, Scope.RUN), predicates=())
 RAISED = dict.fromkeys(range(3), frozenset({1, 2}))
 
+TABLE = json.loads((Path(__file__).parents[1] / "agreement" / "table.json").read_text())
 TOYS = {
     "two-phase": TwoPhase(4).model(never("uncommitted", 4, lambda value: value.value == "committed")),
     "counter": counter(30, never("below", 0, lambda value: value > 7), ENDLESS),
@@ -117,6 +119,14 @@ def test_random_graphs(model: Model) -> None:
 def test_scenarios(name: str, protocol: str, tmp_path: Path) -> None:
     model = scenario(name, protocol)
     assert told(explore(model, tmp_path)) == told(tabled.explore(model))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [key for key, row in sorted(TABLE.items()) if row["states"] <= 100_000])
+def test_the_table(key: str, tmp_path: Path) -> None:
+    name, protocol, readings = key.split()
+    model = question(load_scenario(name), protocol=protocol, readings=readings).model()
+    assert told(explore(model, tmp_path, 2)) == told(tabled.explore(model))
 
 
 def test_blocks_of_many_states(tmp_path: Path) -> None:

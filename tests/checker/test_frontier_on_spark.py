@@ -129,7 +129,7 @@ def test_options_of_spark_are_none_of_other_engines(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", [key for key, row in sorted(TABLE.items()) if row["states"] <= 100_000])
+@pytest.mark.parametrize("key", [key for key, row in sorted(TABLE.items()) if row["states"] <= 100_000 and key.endswith(" mft-pubsub printed")])
 def test_the_table(key: str, session: Any) -> None:
     name, protocol, readings = key.split()
     made, row = recipe(name, protocol, readings), TABLE[key]

@@ -20,10 +20,13 @@ from roamcheck.checker.cli import main
 from roamcheck.checker.engines import reference, spark, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
+from roamcheck.checker.spark import frontier_cycles
+from roamcheck.checker.spark.frontier_jobs import Cluster
 from roamcheck.checker.spark.session import spark_session
 from roamcheck.checker.verdict import CannotBegin, Exploration
 from roamcheck.model.interface import Model
-from support.spark_cluster import SMALL, Cluster, cluster
+from support.spark_cluster import SMALL, cluster
+from support.spark_cluster import Cluster as Standalone
 
 TABLE = json.loads((Path(__file__).parents[1] / "agreement" / "table.json").read_text())
 TWO = spark.Where(partitions=2)
@@ -50,6 +53,23 @@ def session() -> Iterator[Any]:
 def test_scenarios(name: str, protocol: str, session: Any) -> None:
     made = recipe(name, protocol)
     assert told(spark.explore(made(), recipe=made, session=session, where=TWO)) == told(reference.explore(made()))
+
+
+def test_many_edges_are_trimmed_by_spark(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = recipe("child-above-parent")
+    monkeypatch.setattr(frontier_cycles, "ON_DRIVER", 1)
+    monkeypatch.setattr(frontier_cycles, "may_return", list)  # all that happens
+    kept: list[int] = []
+    trimmed = Cluster.trimmed
+
+    def counted(*given: Any) -> Any:
+        table = trimmed(*given)
+        kept.append(table.num_rows)
+        return table
+
+    monkeypatch.setattr(Cluster, "trimmed", counted)
+    assert told(spark.explore(made(), recipe=made, session=session, where=TWO)) == told(reference.explore(made()))
+    assert 2 <= kept[0] < 92, "of 92 protocol steps"
 
 
 def test_more_partitions_than_cores(session: Any) -> None:
@@ -171,7 +191,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
     with cluster(tmp_path_factory.mktemp("cluster")) as found:
         yield found
 
@@ -187,7 +207,7 @@ def test_with_a_driver_killed_and_resumed(plain: dict[str, Any], tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_with_an_executor_killed(standalone: Cluster, plain: dict[str, Any], tmp_path: Path) -> None:
+def test_with_an_executor_killed(standalone: Standalone, plain: dict[str, Any], tmp_path: Path) -> None:
     process = begun(*ASKED, "--master", standalone.master, *SMALL, cwd=tmp_path)
     wait_for(5, tmp_path / "search.d", process)
     executors = standalone.executors()
@@ -197,6 +217,6 @@ def test_with_an_executor_killed(standalone: Cluster, plain: dict[str, Any], tmp
 
 
 @pytest.mark.slow
-def test_a_cluster_needs_a_folder_that_all_see(standalone: Cluster) -> None:
+def test_a_cluster_needs_a_folder_that_all_see(standalone: Standalone) -> None:
     with pytest.raises(CannotBegin, match="need a folder that all of them see: name it with --checkpoint DIR"):
         spark.explore(recipe("figure-1a")(), where=spark.Where(standalone.master, {"spark.executor.memory": "512m"}))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 import numpy as np
@@ -63,7 +65,7 @@ def attempt(search: Search, observe: Callable[[Progress], None] | None) -> Explo
     cycles = (0, 0)
     found: dict[str, Counterexample] = {}
     try:
-        with held_back():  # until the end of a batch, so that what is known fits together
+        with uncollected(), held_back():  # until the end of a batch, so that what is known fits together
             run(search, observe)
             search.memory.make_room(search)
             cycles = judge_cycles(search, found)
@@ -77,6 +79,18 @@ def attempt(search: Search, observe: Callable[[Progress], None] | None) -> Explo
     if search.tables.images.odd and not interrupted:
         raise Asymmetric
     return result(search, found, cycles, complete, interrupted, stopped)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without looking for cyclic garbage: tables are many small objects that all stay, and looking through them takes longer than to fill them."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def result(

@@ -179,7 +179,7 @@ def add(search: Search, found: Chunk) -> None:
     n = len(found)
     c = search.candidates = search.room_for(n, 1, n)
     c.prints[:n], c.start[:n], c.size[:n] = found.prints, np.arange(n), 1
-    if search.insert(n) < n:
+    if search.visited.insert(c, n, search.shares(n), search.states) < n:
         raise Unfireable
     search.take_note(found.prints)
     search.states += n

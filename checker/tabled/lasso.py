@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from roamcheck.checker.cycles import Component, ProtocolGraph, shortest_turn
 from roamcheck.checker.verdict import Counterexample, goes_on_for_ever
@@ -36,12 +37,15 @@ def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int,
 
     Raises Asymmetric if there are cycles and symmetries.
     """
-    model, tables, turning = search.model, search.tables, trimming.on_cycles(search.graph(), np.ones(len(search.degree), np.uint8)).states
+    model, tables, alive = search.model, search.tables, np.ones(len(search.degree), np.uint8)
+    if tables.images.symmetries:
+        if len(trimming.on_cycles(search.graph(), alive).states):  # a cycle of classes need not be one of states, and what is served has a name
+            tables.images.odd.update(range(len(tables.images.symmetries)))
+            raise Asymmetric
+        return 0, 0
+    turning = trimming.trimmed(search.graph(), alive)
     if not len(turning):
         return 0, 0
-    if tables.images.symmetries:  # a cycle of classes need not be one of states, and what is served has a name
-        tables.images.odd.update(range(len(tables.images.symmetries)))
-        raise Asymmetric
     rebuilt = rebuild(search, turning)
     rows = rebuilt.rows
     edges, spent, busy = protocol_edges(search, turning, rebuilt), budget_spent(search, rows), tables.busy.array[rows]
@@ -100,13 +104,25 @@ def protocol_edges(search: Search, states: Any, rebuilt: Chunk) -> Edges:
     place, stirred, found = np.full(search.states, -1, np.int32), np.zeros(len(states), bool), []
     place[states] = np.arange(len(states))
     for row, step, target in successors(search, states, rebuilt):
-        stirred[row[moves[step]]] = True
-        by = np.flatnonzero(owed[step] & (target != UNKNOWN))
-        at = place[target[by]]
-        by, at = by[at >= 0], at[at >= 0]
-        found.append((row[by], at, step[by]))
+        edges = np.empty(len(row), np.int32), np.empty(len(row), np.int32), np.empty(len(row), np.uint16)
+        n = among_these(row, step, target, owed, moves, place, stirred, *edges)
+        found.append([some[:n] for some in edges])
     source, target, by = (np.concatenate(some) for some in zip(*found, strict=True))
     return Edges(source, target, by, stirred)
+
+
+@njit(cache=True, nogil=True)
+def among_these(row: Any, step: Any, target: Any, owed: Any, moves: Any, place: Any, stirred: Any, source: Any, to: Any, by: Any) -> int:
+    """Write the protocol steps that lead to a state that has a place, and note where the environment moves; how many they are."""
+    n = 0
+    for i in range(row.shape[0]):
+        s = step[i]
+        if moves[s]:
+            stirred[row[i]] = True
+        if owed[s] and target[i] != UNKNOWN and place[target[i]] >= 0:
+            source[n], to[n], by[n] = row[i], place[target[i]], s
+            n += 1
+    return n
 
 
 def budget_spent(search: Search, rows: Any) -> Any:
@@ -127,9 +143,11 @@ def components(edges: Edges, group: Any) -> Any:
     labels = trimming.components(edges.source[same], edges.target[same], len(group))
     cyclic = np.bincount(labels)[labels] > 1
     cyclic[edges.source[edges.source == edges.target]] = True
-    kept, first, at = np.unique(labels[cyclic], return_index=True, return_inverse=True)
-    rank = np.empty(len(kept), np.int64)
-    rank[np.argsort(first)] = np.arange(len(kept))
-    label = np.full(len(group), -1)
-    label[cyclic] = rank[at.ravel()]
+    at = np.flatnonzero(cyclic)
+    first, label = np.full(len(group), -1), np.full(len(group), -1)
+    first[labels[at[::-1]]] = at[::-1]  # of several, the last one stays
+    kept = np.flatnonzero(first >= 0)
+    rank = np.empty(len(group), np.int64)
+    rank[kept[np.argsort(first[kept])]] = np.arange(len(kept))
+    label[at] = rank[labels[at]]
     return label

@@ -5,13 +5,16 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from roamcheck.checker.interrupts import held_back
 from roamcheck.model.interface import Effect, Footprint, Kind, Layout, Model, Predicate, Property, Scope, SlotSpec, Step, Value
 
-from . import kernels
+from . import kernels, visited
 from .lasso import judge_cycles
 from .proviso import run
 from .search import Search
+from .store import where
 
 
 def compiled() -> bool:
@@ -24,8 +27,14 @@ def compiled() -> bool:
 def load() -> None:
     """Have every loop ready: all are used on a model of two states that lead to each other."""
     search = Search(TWO_STATES, None, None, False)
+    parts, c = search.visited.parts, search.candidates
     with held_back():  # the compiler may lose an interrupt
         run(search, None)
+        for part in parts:
+            part.grow()
+            part.put_away()
+        search.visited.insert(c, 1, [(0, 1)], 0)  # part by part
+        visited.place_again(where(parts), np.zeros(visited.PARTS, np.uint8), c.prints, c.start, c.size, 1, 0, c.target, c.place)
         judge_cycles(search, {})
 
 

@@ -19,7 +19,11 @@ BATCH = 1 << 15  # rows for each worker
 SPARE = 96 << 20  # what the tables of a model may grow to, and what is only passing
 MANY_EDGES = 64 << 20  # bytes
 SMALL = 1 << 20  # states that leave room enough
+GROWING = 3  # times the memory of a part of the visited set: one is fetched and grows, or two grow at once
 ROOM = 1 << 10  # bytes of room that a row of a batch takes, with its candidates
+
+
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of glibc
 
 
 class TooLittleMemory(CannotBegin):
@@ -32,6 +36,7 @@ class Memory:
     def __init__(self, limit: int | None, workers: int) -> None:
         self.limit, self.batch, self.taken, self.no_disk = limit, BATCH * workers, 0, False
         if limit is None:
+            keep_at_hand()
             return
         give_back_at_once()
         self.taken = resident()
@@ -56,17 +61,17 @@ class Memory:
                 self.no_disk = True
         if self.limit is None:
             return
-        room = self.room
+        room = self.room - GROWING * max(part.size for part in search.visited.parts)
         logs = search.logs.values()
-        if sum(log.bytes for log in logs) + sum(part.bytes for part in search.parts) + sum(chunk.bytes for chunk in search.frontier) <= room:
+        if sum(log.bytes for log in logs) + sum(part.bytes for part in search.visited.parts) + sum(chunk.bytes for chunk in search.frontier) <= room:
             return
         for log in logs:
             log.put_away()
-        room -= sum(log.bytes for log in logs) + sum(part.bytes for part in search.parts)
+        room -= sum(log.bytes for log in logs) + sum(part.bytes for part in search.visited.parts)
         if any(chunk.bytes for chunk in search.frontier) and sum(chunk.bytes for chunk in search.frontier) > max(room, 0):
             file = nameless(search.folder)
             search.frontier = [Distant(chunk, file) if isinstance(chunk, Chunk) else chunk for chunk in search.frontier]
-        for part in reversed(search.parts):
+        for part in reversed(search.visited.parts):
             if room >= 0:
                 break
             room += part.bytes
@@ -79,7 +84,7 @@ class Memory:
             return
         for log in search.logs.values():
             log.put_away()
-        for part in search.parts:
+        for part in search.visited.parts:
             if not part.away:
                 part.put_away()
 
@@ -96,4 +101,12 @@ def resident() -> int:
 def give_back_at_once() -> None:
     """Have the C library give large arrays back to the system when they are let go; without it they count on."""
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(-3, 1 << 16)  # M_MMAP_THRESHOLD of glibc
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 1 << 16)
+
+
+def keep_at_hand() -> None:
+    """Have the C library keep what is let go for the next arrays: pages that come from the system are cleared first, one thread at a time."""
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, 1 << 25)
+        library.mallopt(TRIM_THRESHOLD, 1 << 28)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import kernels, trimming, visited
-from .store import PART_SHIFT, Chunk, Part, joined
+from .store import Chunk, Part, joined, where
 
 if TYPE_CHECKING:
     from .search import Search
@@ -49,16 +49,18 @@ def rebuild(search: Search, numbers: Any) -> Chunk:
         wanted[search.parent.at(lo + np.flatnonzero(wanted[lo:hi]))] = True
     known = np.flatnonzero(wanted)
     first = chunk(search, initial_rows(search))
-    more = len(known) - len(first.rows)
-    rest = [np.zeros((more, *some.shape[1:]), some.dtype) for some in (first.rows, first.prints, first.busy)]
-    found = joined(first, Chunk(rest[0], rest[1], rest[2], 0))
-    parents, steps = np.searchsorted(known, search.parent.at(known)), search.arrival.at(known)
+    room = [np.empty((len(known), *some.shape[1:]), some.dtype) for some in (first.rows, first.prints, first.busy)]
+    found = Chunk(room[0], room[1], room[2], 0)
+    found.rows[: len(first)], found.prints[: len(first)], found.busy[: len(first)] = first.rows, first.prints, first.busy
+    place = np.empty(search.states, np.int32)
+    place[known] = np.arange(len(known))
+    parents, steps = place[search.parent.at(known)], search.arrival.at(known)
     bounds = np.searchsorted(known, [*search.levels[1:], search.states])
     for lo, hi in pairwise(bounds.tolist()):
         if lo < hi:
             some = children(search, found, parents[lo:hi], steps[lo:hi])
             found.rows[lo:hi], found.prints[lo:hi], found.busy[lo:hi] = some.rows, some.prints, some.busy
-    at = np.searchsorted(known, numbers)
+    at = place[numbers]
     return Chunk(found.rows[at], found.prints[at], found.busy[at], 0)
 
 
@@ -98,24 +100,19 @@ def successors(search: Search, states: Any, rebuilt: Chunk) -> Iterator[tuple[An
         some = rebuilt.part(lo, lo + search.memory.batch)
         n = len(some)
         search.expand(some, np.ones(n, np.uint8))
-        c = search.candidates
-        size = c.size[:n].astype(np.int64)
-        at = np.repeat(c.start[:n].astype(np.int64) - np.cumsum(size) + size, size) + np.arange(size.sum())
-        step = c.step[at]
+        c, many = search.candidates, int(search.candidates.size[:n].sum(dtype=np.int64))
+        row, step, found = np.empty(many, np.int32), np.empty(many, np.uint16), np.full(many, visited.UNKNOWN)
         if known is None:
-            found = look_up(search, n)[at]
+            visited.unfold(c.start[:n], c.size, c.step, search.tables.owed.array, look_up(search, n), False, lo, row, step, found)
         else:
-            owed = search.tables.owed.array[step] > 0
-            found, count = np.full(len(at), visited.UNKNOWN), np.count_nonzero(owed)
-            found[owed], known = known[:count], known[count:]
-        yield np.repeat(np.arange(lo, lo + n), size), step, found
+            known = known[visited.unfold(c.start[:n], c.size, c.step, search.tables.owed.array, known, True, lo, row, step, found) :]
+        yield row, step, found
 
 
 def look_up(search: Search, n: int) -> Any:
     """By candidate of n rows, the number of the state that it leads to, or UNKNOWN."""
     c, found = search.candidates, np.full(len(search.candidates.final), visited.UNKNOWN)
-    for parts in loaded(search.parts):
-        keys, numbers = tuple(part.keys for part in parts), tuple(part.numbers for part in parts)
+    for parts in loaded(search.visited.parts):
         for first, last in search.spans(n):
-            visited.find(keys, numbers, c.prints, first, last, PART_SHIFT, found)
+            visited.find(where(parts), c.prints, first, last, found)
     return found

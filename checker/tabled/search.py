@@ -24,15 +24,17 @@ from .checkpoint import Checkpoint
 from .debugging import compare
 from .estimate import expected
 from .memory import Memory
-from .store import PART_SHIFT, PARTS, Chunk, Distant, Log, Part, joined
+from .store import Chunk, Distant, Log, joined
 from .stubborn import NO_REDUCTION, Reduction
 from .symmetries import least
 from .tables import Tables
+from .visiting import VisitedSet
 
 FEW = 1 << 10  # rows that are not worth a second thread
 OFTEN = 0.1  # seconds between two reports of progress
 MISSES = 1 << 12
 BLOCK = 1 << 16  # states whose edges are read at once: few enough to stay in a cache
+MANY = 1 << 22  # edges in one piece, so that few blocks lie in two
 NO_STEPS = np.empty(0, np.uint16)
 MOST_STATES = (1 << 32) - (1 << 28)  # numbers have 32 bits, and a batch needs some more than it has states
 
@@ -51,9 +53,9 @@ class Candidates:
         places = workers * room
         self.room, self.rows = room, rows
         self.prints, self.step, self.reaction = np.empty((places, width), np.uint64), np.empty(places, np.uint16), np.empty(places, np.int32)
-        self.target, self.final, self.new, self.origin = (np.empty(places, np.uint32) for _ in range(4))
-        # In the order of the visited set:
-        self.sorted_prints, self.order, self.place = np.empty((places, width), np.uint64), np.empty(places, np.uint32), np.empty(places, np.uint32)
+        # What they lead to: its number, or if `late` that in `final` for one that is new.
+        self.target, self.final, self.place, self.new, self.origin = (np.empty(places, np.uint32) for _ in range(5))
+        self.late = False
         self.start, self.size = np.empty(rows, np.uint32), np.zeros(rows, np.uint16)
 
     def cut(self, row: int, step: int) -> None:
@@ -61,6 +63,11 @@ class Candidates:
         self.size[row + 1 :] = 0
         at = int(self.start[row])
         self.size[row] = np.count_nonzero(self.step[at : at + int(self.size[row])] <= step)
+
+    @property
+    def numbers(self) -> Any:
+        """The numbers of the new states, if `late`."""
+        return self.final if self.late else self.final[:0]
 
     def fired(self, rows: int, steps: int) -> Any:
         """How often each step is there."""
@@ -87,17 +94,18 @@ class Search:
             self.tables.images.relations(self.reduction.touches, self.reduction.slot)
         self.debug = debug
         self.checkpoint, self.folder = checkpoint, None if checkpoint is None else checkpoint.folder
-        self.parts = [Part(self.width, self.folder) for _ in range(PARTS)]
+        self.visited = VisitedSet(self.width, self.folder, self.each)
         # By state: from which it was found, and by which step; the initial ones have no parent.
         self.parent, self.arrival = Log(np.uint32, self.folder), Log(np.uint16, self.folder)
         # By state that was explored: how many of its steps may lie on a cycle, where they lead, and whether all that is enabled was fired.
-        self.degree, self.edges, self.full = Log(np.uint16, self.folder), Log(np.uint32, self.folder), Log(np.uint8, self.folder)
+        self.degree, self.edges, self.full = Log(np.uint16, self.folder), Log(np.uint32, self.folder, MANY), Log(np.uint8, self.folder)
         self.logs = {"parents": self.parent, "steps": self.arrival, "degrees": self.degree, "edges": self.edges, "full": self.full}
         self.besides: list[tuple[Any, Any]] = []  # states that were explored again, and where each leads
         self.initial: list[int] = []  # of the first states: which of the model's initial states they are
         self.levels = [0]  # the first state of each depth
         self.states = self.quiescent = self.digest = 0
         self.fired = np.zeros(len(model.steps), np.int64)
+        self.fired_by = np.zeros((1, len(model.steps)), np.int64)  # of each share of the last batch
         self.found: dict[int, tuple[int, int]] = {}  # by property: the state and the check
         self.active = np.ones(len(model.properties) + 1, np.uint8)
         self.failed: tuple[int, int] | None = None  # the state and the step
@@ -106,7 +114,7 @@ class Search:
         self.candidates = Candidates(1, 1 << 12, 1 << 12, self.width)
         self.misses = [np.zeros((MISSES, 2), np.int64) for _ in range(workers)]
         self.seen = [np.zeros(4 * MISSES, np.int64) for _ in range(workers)]
-        self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self.pool = ThreadPoolExecutor(workers - 1) if workers > 1 else None
 
     # ---- levels ------------------------------------------------------------------------------------------
 
@@ -136,8 +144,9 @@ class Search:
             chunk = level.pop(0).fetch()
             while level and len(chunk) + len(level[0]) <= self.memory.batch:
                 chunk = joined(chunk, level.pop(0).fetch())
-            for lo in range(0, len(chunk), self.memory.batch):
-                yield chunk.part(lo, lo + self.memory.batch)
+            pieces = max(1, round(len(chunk) / self.memory.batch))
+            for piece in range(pieces):
+                yield chunk.part(len(chunk) * piece // pieces, len(chunk) * (piece + 1) // pieces)
 
     def begin(self, observe: Callable[[Progress], None] | None = None) -> None:
         """The initial states, or those of the checkpoint."""
@@ -161,7 +170,7 @@ class Search:
         c = self.candidates = Candidates(1, max(n, 1 << 12), max(n, 1 << 12), self.width)
         c.prints[:n], c.new[:n], c.start[:n], c.size[:n] = least(prints, self.width), np.arange(n), np.arange(n), 1
         c.reaction[:n] = self.tables.add_origin()
-        self.insert(n)
+        self.visited.insert(c, n, [(0, n)], 0)
         over = n > self.max_states
         n = min(n, self.max_states)
         cut = self.judge(table, busy, np.ones(n, np.uint8), n)
@@ -190,7 +199,7 @@ class Search:
             self.failed = (batch.first + row, step)
             self.candidates.cut(row, step - 1)
             fired = self.candidates.fired(rows, steps)
-        fresh = self.insert(rows)
+        fresh = self.visited.insert(self.candidates, rows, self.shares(rows), self.states)
         table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, fresh)
         stop = cut is not None or kept < fresh or self.failed is not None
         if cut is not None or kept < fresh:
@@ -212,9 +221,10 @@ class Search:
 
     def each(self, task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Run a task for each tuple of arguments, on all workers."""
-        if self.pool is None or len(arguments) == 1:
+        if self.pool is None or len(arguments) < 2:
             return [task(*given) for given in arguments]
-        return list(self.pool.map(lambda given: task(*given), arguments))
+        rest = [self.pool.submit(task, *given) for given in arguments[1:]]
+        return [task(*arguments[0]), *(one.result() for one in rest)]
 
     def shares(self, n: int) -> list[tuple[int, int]]:
         """The range 0…n-1 in as many parts as there are workers."""
@@ -255,6 +265,7 @@ class Search:
             self.failed = (batch.first + row, step)
             c.cut(row, step)
             return c.fired(rows, steps)
+        self.fired_by = fired
         return fired.sum(axis=0)
 
     def spans(self, n: int) -> list[tuple[int, int]]:
@@ -280,56 +291,13 @@ class Search:
                 self.reduction.learn(number, self.tables.values[number])
                 self.tables.images.narrowed(self.reduction.slot, self.tables.values[number])
 
-    def insert(self, rows: int) -> int:
-        """Look the candidates up in the visited set and add those that are new; how many there are."""
-        c, ranges = self.candidates, self.shares(rows)
-        counts = np.zeros((len(ranges), PARTS), np.int64)
-        self.each(visited.count_parts, [(c.prints, c.start, c.size, lo, hi, PART_SHIFT, counts[w]) for w, (lo, hi) in enumerate(ranges)])
-        starts = (np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(PARTS, len(ranges)).T.copy()
-        begin, end = starts[0].copy(), starts[0] + counts.sum(axis=0)
-        self.each(visited.sort_parts, [
-            (c.prints, c.start, c.size, lo, hi, PART_SHIFT, starts[w], c.order, c.sorted_prints) for w, (lo, hi) in enumerate(ranges)
-        ])  # fmt: skip
-        away = [p for p, part in enumerate(self.parts) if part.away]
-        self.insert_parts([p for p in range(PARTS) if p not in away], begin, end, len(ranges))
-        for p in away:
-            if begin[p] < end[p]:
-                self.parts[p].fetch()
-                self.insert_parts([p], begin, end, 1)
-                self.parts[p].put_away()
-        fresh = int(visited.number_new(c.target, c.start[:rows], c.size, self.states, c.final, c.new, c.origin))
-        numbers = tuple(part.numbers for part in self.parts)
-        here = np.array([0 if part.away else 1 for part in self.parts])
-        self.each(visited.renumber, [
-            (numbers, c.order, begin, begin + here * (end - begin), share, len(ranges), self.states, c.target, c.place, c.final)
-            for share in range(len(ranges))
-        ])  # fmt: skip
-        for p in away:
-            here, place = c.order[begin[p] : end[p]], c.place[begin[p] : end[p]]
-            added = c.target[here] == self.states + here
-            self.parts[p].number_later(place[added], c.final[here[added]])
-        return fresh
-
-    def insert_parts(self, chosen: list[int], begin: Any, end: Any, shares: int) -> None:
-        """Look candidates up in some parts of the visited set, which are in memory."""
-        c, ends = self.candidates, begin.copy()
-        ends[chosen] = end[chosen]
-        self.each(Part.reserve, [(self.parts[p], more) for p in chosen if self.parts[p].lacks(more := int(end[p] - begin[p]))])
-        keys, numbers, added = tuple(part.keys for part in self.parts), tuple(part.numbers for part in self.parts), np.zeros(PARTS, np.int64)
-        self.each(visited.insert, [
-            (keys, numbers, c.sorted_prints, c.order, begin, ends, share, shares, self.states, c.target, c.place, added)
-            for share in range(shares)
-        ])  # fmt: skip
-        for p in chosen:
-            self.parts[p].count += int(added[p])
-
     def settle(self, batch: Chunk, fresh: int) -> tuple[Any, Any, Any, Any, Any, int, int, int | None]:
         """The new states: rows, fingerprints, how many slots are busy, parents, steps; how many are quiescent, how many are kept, and the one at
         which the search is to end, if a property says so."""
         kind = np.promote_types(self.row_type(), batch.rows.dtype)
         rows, table = batch.rows.astype(kind, copy=False), np.empty((fresh, batch.rows.shape[1]), kind)
         prints, busy, suspect = np.empty((fresh, self.tables.columns), np.uint64), np.empty(fresh, np.uint16), np.empty(fresh, np.uint8)
-        parents, arrivals = np.empty(fresh, np.uint32), np.empty(fresh, np.uint16)
+        parents, arrivals = self.parent.space(fresh), self.arrival.space(fresh)
         t, c, kept = self.tables.arrays(), self.candidates, min(fresh, self.max_states - self.states)
         quiet = sum(self.each(kernels.materialise, [
             (t, rows, batch.busy, c.new, c.origin, lo, hi, c.prints, c.step, c.reaction, batch.first, table, prints, busy, parents, arrivals, suspect)
@@ -389,27 +357,28 @@ class Search:
 
     def keep_edges(self, rows: int) -> None:
         """Where steps lead that may lie on a cycle."""
-        c, t, ranges, degree = self.candidates, self.tables.arrays(), self.shares(rows), np.empty(rows, np.uint16)
+        c, t, ranges, degree = self.candidates, self.tables.arrays(), self.shares(rows), self.degree.space(rows)
         owed = t.owed if self.reduction is None else np.ones_like(t.owed)
-        outs = [np.empty(int(c.size[lo:hi].sum()), np.uint32) for lo, hi in ranges]
-        done = self.each(visited.targets, [
-            (owed, c.target, c.step, c.start, c.size, lo, hi, self.states, c.final, degree, out) for (lo, hi), out in zip(ranges, outs, strict=True)
+        ends = np.cumsum([int(fired @ (owed[: len(fired)] > 0)) for fired in self.fired_by]).tolist()
+        out = self.edges.space(ends[-1])
+        self.each(visited.targets, [
+            (owed, c.target, c.step, c.start, c.size, lo, hi, self.states, c.numbers, degree, out[begin:end])
+            for (lo, hi), begin, end in zip(ranges, [0, *ends], ends, strict=False)
         ])  # fmt: skip
         self.degree.extend(degree)
-        for out, n in zip(outs, done, strict=True):
-            self.edges.extend(out[:n])
+        self.edges.extend(out)
 
     def explore_again(self, numbers: Any, batch: Chunk) -> None:
         """Fire all that is enabled in states that were explored but in part."""
         rows = len(numbers)
         before = self.expand(batch, np.zeros(rows, np.uint8))
         fired = self.expand(batch, np.ones(rows, np.uint8)) - before
-        fresh = self.insert(rows)
+        fresh = self.visited.insert(self.candidates, rows, self.shares(rows), self.states)
         table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, fresh)
         self.parent.extend(numbers[parents[:kept]].astype(np.uint32))
         self.arrival.extend(arrivals[:kept])
         c, degree, out = self.candidates, np.empty(rows, np.uint16), np.empty(int(self.candidates.size[:rows].sum()), np.uint32)
-        visited.targets(np.ones_like(self.tables.arrays().owed), c.target, c.step, c.start, c.size, 0, rows, self.states, c.final, degree, out)
+        visited.targets(np.ones_like(self.tables.arrays().owed), c.target, c.step, c.start, c.size, 0, rows, self.states, c.numbers, degree, out)
         self.besides.append((np.repeat(numbers, degree), out.astype(np.int64)))
         self.take_note(prints[:kept])
         self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired
@@ -424,10 +393,11 @@ class Search:
             starts = range(0, len(self.degree), BLOCK)
             at = len(self.edges) if backwards else 0
             for first in reversed(starts) if backwards else starts:
-                out = trimming.starts(self.degree.read(first, min(first + BLOCK, len(self.degree))))
-                at -= int(out[-1]) if backwards else 0
-                yield trimming.Block(first, out, self.edges.read(at, at + int(out[-1])))
-                at += 0 if backwards else int(out[-1])
+                degree = self.degree.read(first, min(first + BLOCK, len(self.degree)))
+                many = int(degree.sum(dtype=np.int64))
+                at -= many if backwards else 0
+                yield trimming.Block(first, degree, self.edges.read(at, at + many))
+                at += 0 if backwards else many
 
         none = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         source, target = (np.concatenate(some) for some in zip(*(self.besides or none), strict=True))

@@ -16,12 +16,10 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .visited import move_part
+from .visited import Places, move_part
 
-PARTS = 32  # of the visited set, told apart by the top bits of the fingerprint
-PART_SHIFT = np.uint64(64 - 5)
 FULLEST = 0.75
-SMALL = 1 << 14  # places of a part, which then grows faster
+FIRST, SMALL = 1 << 9, 1 << 17  # places of a part at first; one with fewer than so many grows faster
 
 
 class StoreError(Exception):
@@ -77,48 +75,60 @@ class Part:
     """
 
     def __init__(self, width: int, folder: Path | None = None) -> None:
-        self.folder = folder
-        self.keys = np.zeros((64, width), np.uint64)
-        self.numbers = np.zeros(64, np.uint32)
-        self.count = 0
-        self.away = False
+        self.folder, self.width, self.count, self.room, self.away = folder, width, 0, FIRST, False
+        self.data = self._new()
         self._file: BinaryIO | None = None
-        self._room = 64
         self._late: list[tuple[NDArray[Any], NDArray[Any]]] = []  # places, and the numbers to be written there
+        self._amended = False
+
+    def _new(self) -> NDArray[np.uint8]:
+        """Memory for the first words, the second ones and the numbers of all places, from the beginning of a cache line on."""
+        data = np.zeros(self.size + 64, np.uint8)
+        ahead = -data.ctypes.data % 64
+        self.address = data.ctypes.data + ahead
+        return data[ahead:][: len(data) - 64]
+
+    @property
+    def numbers(self) -> NDArray[np.uint32]:
+        """By place, the number of the state there."""
+        return self.data[8 * self.width * self.room :].view(np.uint32)
 
     @property
     def bytes(self) -> int:
         """How much memory it takes."""
-        return int(self.keys.nbytes + self.numbers.nbytes)
+        return int(self.data.nbytes)
 
-    def lacks(self, more: int) -> bool:
-        """Whether there is no room for that many more."""
-        return self.count + more > FULLEST * len(self.numbers)
+    @property
+    def size(self) -> int:
+        """How much it would take if it were here."""
+        return self.room * (8 * self.width + 4)
 
-    def reserve(self, more: int) -> None:
-        """Make room for that many more."""
-        room, need = len(self.numbers), self.count + more
-        while need > FULLEST * room:
-            room = room * 2 if room < SMALL else room * 3 // 2
-        keys, numbers = np.zeros((room, self.keys.shape[1]), np.uint64), np.zeros(room, np.uint32)
-        move_part(self.keys, self.numbers, keys, numbers)
-        self.keys, self.numbers = keys, numbers
+    @property
+    def left(self) -> int:
+        """How many more there is room for."""
+        return int(FULLEST * self.room) - self.count
+
+    def grow(self) -> None:
+        """Make room for more."""
+        before, kept = where([self]), self.data
+        self.room = self.room * 2 if self.room < SMALL else self.room * 3 // 16 * 8
+        self.data = self._new()
+        move_part(before, where([self]), 0, self.width)
+        del kept  # not before: its address was in use
 
     def put_away(self, changed: bool = True) -> None:
-        """Move it to its file, or forget the arrays if the file has the same.  Raises StoreError."""
+        """Move it to its file, or forget it if the file has the same.  Raises StoreError."""
         if self._file is None:
             self._file, changed = nameless(self.folder), True
-        if changed:
-            write(self._file, 0, self.keys)
-            write(self._file, self.keys.nbytes, self.numbers)
-        self._room, width = len(self.numbers), self.keys.shape[1]
-        self.keys, self.numbers, self.away = np.zeros((0, width), np.uint64), np.zeros(0, np.uint32), True
+        if changed or self._amended:
+            write(self._file, 0, self.data)
+        self.data, self._amended, self.away = self.data[:0].copy(), False, True
 
     def fetch(self) -> None:
-        """Have the arrays in memory again.  Raises StoreError."""
+        """Have it in memory again.  Raises StoreError."""
         assert self._file is not None
-        keys = read(self._file, 0, np.empty((self._room, self.keys.shape[1]), np.uint64))
-        self.keys, self.numbers, self.away = keys, read(self._file, keys.nbytes, np.empty(self._room, np.uint32)), False
+        self.data = read(self._file, 0, self._new())
+        self.away, self._amended = False, bool(self._late)
         for places, numbers in self._late:
             self.numbers[places] = numbers
         self._late = []
@@ -129,13 +139,19 @@ class Part:
             self._late.append((places, numbers))
 
 
+def where(parts: list[Part]) -> Places:
+    """Where the parts are, as long as none of them grows or is moved."""
+    keys = np.array([part.address for part in parts], np.uint64)
+    room = np.array([0 if part.away else part.room for part in parts], np.int64)
+    seconds = keys + 8 * room.astype(np.uint64)
+    return Places(keys, seconds, keys + np.array([8 * part.width for part in parts], np.uint64) * room.astype(np.uint64), room)
+
+
 class Log:
     """A sequence of numbers that grows at its end, in blocks, so that growing copies nothing.  What is in its file need not be in memory."""
 
-    BLOCK = 1 << 19
-
-    def __init__(self, dtype: Any, folder: Path | None = None) -> None:
-        self.dtype, self.folder = np.dtype(dtype), folder
+    def __init__(self, dtype: Any, folder: Path | None = None, block: int = 1 << 19) -> None:
+        self.dtype, self.folder, self.BLOCK = np.dtype(dtype), folder, block
         self.blocks: list[NDArray[Any] | None] = [np.empty(self.BLOCK, self.dtype)]  # None: in the file
         self.length = self.written = self.checksum = 0
         self.file: BinaryIO | None = None
@@ -149,6 +165,12 @@ class Log:
         here = sum(block is not None for block in self.blocks[:-1]) * self.BLOCK
         return int(self.dtype.itemsize) * (here + self.length - self.BLOCK * (len(self.blocks) - 1))
 
+    def space(self, more: int) -> NDArray[Any]:
+        """Room for so many more, to be given to `extend` before anything else is: most often where they are to stay, so that nothing is copied."""
+        at = self.length - self.BLOCK * (len(self.blocks) - 1)
+        block = self.blocks[-1]
+        return block[at : at + more] if block is not None and at + more <= self.BLOCK else np.empty(more, self.dtype)
+
     def extend(self, values: NDArray[Any]) -> None:
         """Add at the end."""
         done = 0
@@ -160,7 +182,9 @@ class Log:
             block = self.blocks[-1]
             assert block is not None
             part = min(self.BLOCK - at, len(values) - done)
-            block[at : at + part] = values[done : done + part]
+            here = block[at : at + part]
+            if here.ctypes.data != values.ctypes.data:  # it is not there already
+                here[:] = values[done : done + part]
             self.length += part
             done += part
 
@@ -176,10 +200,14 @@ class Log:
 
     def at(self, indices: NDArray[Any]) -> NDArray[Any]:
         """Those at these indices."""
+        of = indices // self.BLOCK
+        there = np.flatnonzero(np.bincount(of)).tolist()
+        if len(there) == 1:
+            return np.asarray(self._block(there[0])[indices - there[0] * self.BLOCK])
         out = np.empty(len(indices), self.dtype)
-        for number in np.unique(indices // self.BLOCK).tolist():
-            here = indices // self.BLOCK == number
-            out[here] = self._block(number)[indices[here] % self.BLOCK]
+        for number in there:
+            here = of == number
+            out[here] = self._block(number)[indices[here] - number * self.BLOCK]
         return out
 
     def read(self, lo: int, hi: int) -> NDArray[Any]:

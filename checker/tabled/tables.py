@@ -191,9 +191,14 @@ class Tables:
 
     def _walk(self, node: int, values: Sequence[int]) -> int:
         """The node that these values lead to, made where it is not there."""
+        known, new, add = self._known, self._new, self.holds.append
         for value in values:
-            known = self._known.get(node << 32 | value)
-            node = self.put(node, value, self.node()) if known is None else known
+            key = node << 32 | value
+            found = known.get(key)
+            if found is None:
+                found = known[key] = add(0)
+                new.append((key, found))
+            node = found
         return node
 
     # ---- steps ------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""What lies on a cycle: compiled loops strike off what cannot, and scipy finds the components of the rest.
+"""What lies on a cycle: what cannot is struck off, and then the components of the rest are found.
 
-A graph is given in blocks, so that its edges need not be in memory all at once: those of the states first…first + n - 1 are
-edges[out[i]…out[i + 1] - 1].  States bear numbers in the order in which they were found, so most edges lead to higher numbers.
+A graph is given in blocks, so that its edges need not be in memory all at once: those of the states first…first + n - 1 one after the other.
+States bear numbers in the order in which they were found, so most edges lead to higher numbers.
 """
 
 # mypy: disable-error-code="assignment"
@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+FEW = 1 << 10  # states that are trimmed to the end
+
 
 class Block(NamedTuple):
     """Some states and where they lead."""
 
     first: int
-    out: Any  # [n + 1] I64
+    degree: Any  # [n] U16: how many edges each has
     edges: Any  # U32
 
 
@@ -38,25 +40,37 @@ class Cyclic(NamedTuple):
     component: Any
 
 
-def on_cycles(graph: Graph, alive: Any) -> Cyclic:
-    """Of the states that are alive, those that lie on a cycle of such states, in order.  `alive` is used up."""
+def trimmed(graph: Graph, alive: Any) -> Any:
+    """Of the states that are alive, in order: all that lie on a cycle of such states, and some others while these are quickly struck off.
+
+    `alive` is used up.
+    """
     loops, besides = np.zeros(len(alive), np.uint8), np.zeros(len(alive), np.uint8)
     besides[graph.source] = 1
     looping = graph.source[graph.source == graph.target]
     loops[looping] = alive[looping]
-    left, before = int(np.count_nonzero(alive)), 2 * len(alive) + 1
-    while left and 2 * left < before:
+    left = int(np.count_nonzero(alive))
+    while left:
         before = left
         seen = np.zeros(len(alive), np.uint8)
         seen[graph.target[alive[graph.source] > 0]] = 1
         for block in graph.blocks(True):
-            strike_sinks(block.first, block.out, block.edges, alive, besides, loops, seen)
+            strike_sinks(block.first, block.degree, block.edges, alive, besides, loops, seen)
         for block in graph.blocks(False):
-            strike_sources(block.first, block.out, block.edges, alive, besides, seen)
+            strike_sources(block.first, block.degree, block.edges, alive, besides, seen)
         left = int(np.count_nonzero(alive))
-    states = np.flatnonzero(alive | loops)
-    labels = components(*among(graph, states, len(alive)), len(states))
-    cyclic = (np.bincount(labels, minlength=1)[labels] > 1) | (loops[states] > 0)
+        if left == before or (5 * left > 4 * before and left > FEW):
+            break
+    return np.flatnonzero(alive | loops)
+
+
+def on_cycles(graph: Graph, alive: Any) -> Cyclic:
+    """Of the states that are alive, those that lie on a cycle of such states, in order.  `alive` is used up."""
+    states = trimmed(graph, alive)
+    source, target = among(graph, states, len(alive))
+    labels = components(source, target, len(states))
+    cyclic = np.bincount(labels, minlength=1)[labels] > 1
+    cyclic[source[source == target]] = True
     return Cyclic(states[cyclic], labels[cyclic])
 
 
@@ -64,10 +78,10 @@ def targets(graph: Graph, states: Any) -> Any:
     """Where these states lead to, which are in order, one after the other.  There must be no edges besides."""
     found = [np.empty(0, np.uint32)]
     for block in graph.blocks(False):
-        lo, hi = np.searchsorted(states, [block.first, block.first + len(block.out) - 1]).tolist()
+        lo, hi = np.searchsorted(states, [block.first, block.first + len(block.degree)]).tolist()
         here = states[lo:hi] - block.first
-        found.append(np.empty(int((block.out[here + 1] - block.out[here]).sum()), np.uint32))
-        edges_of(here, block.out, block.edges, found[-1])
+        found.append(np.empty(int(block.degree[here].sum()), np.uint32))
+        edges_of(here, starts(block.degree), block.edges, found[-1])
     return np.concatenate(found)
 
 
@@ -77,11 +91,11 @@ def among(graph: Graph, states: Any, alive: int) -> tuple[Any, Any]:
     place[states] = np.arange(len(states))
     sources, targets = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
     for block in graph.blocks(False):
-        lo, hi = np.searchsorted(states, [block.first, block.first + len(block.out) - 1]).tolist()
+        lo, hi = np.searchsorted(states, [block.first, block.first + len(block.degree)]).tolist()
         here = states[lo:hi] - block.first
-        source = np.empty(int((block.out[here + 1] - block.out[here]).sum()), np.int32)
+        source = np.empty(int(block.degree[here].sum()), np.int32)
         target = np.empty_like(source)
-        found = edges_inside(here, lo, block.out, block.edges, place, source, target)
+        found = edges_inside(here, lo, starts(block.degree), block.edges, place, source, target)
         sources.append(source[:found])
         targets.append(target[:found])
     source, target = np.concatenate(sources), np.concatenate(targets)
@@ -95,47 +109,88 @@ def among(graph: Graph, states: Any, alive: int) -> tuple[Any, Any]:
 
 def components(source: Any, target: Any, states: int) -> Any:
     """By state, the number of its strongly connected component.  The edges are in the order of their sources."""
-    if not len(source):
-        return np.arange(states)
-    from scipy.sparse import csr_array  # slow to import, and seldom needed
-    from scipy.sparse.csgraph import connected_components
-
-    starts = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=states))])
-    return connected_components(csr_array((np.ones(len(source), np.int8), target, starts), shape=(states, states)), connection="strong")[1]
+    out, label = np.zeros(states + 1, np.int64), np.full(states, -1)
+    np.cumsum(np.bincount(source, minlength=states), out=out[1:])
+    find_components(out, target, label)
+    return label
 
 
 @njit(cache=True, nogil=True)
-def strike_sinks(first: int, out: Any, edges: Any, alive: Any, besides: Any, loops: Any, seen: Any) -> None:
+def find_components(out: Any, target: Any, label: Any) -> None:
+    """Tarjan's algorithm, without recursion: `label`, -1 everywhere, gets the numbers of the components."""
+    states = label.shape[0]
+    at, seen, low = out[:-1].copy(), np.zeros(states, np.int64), np.zeros(states, np.int64)
+    path, open_ = np.empty(states, np.int64), np.empty(states, np.int64)  # from the root to here; seen, and in no component yet
+    count, number, waiting = 0, 0, 0
+    for root in range(states):
+        depth = 0 if label[root] < 0 else -1
+        path[0] = root
+        while depth >= 0:
+            v = path[depth]
+            if seen[v] == 0:
+                count += 1
+                seen[v] = low[v] = count
+                open_[waiting] = v
+                waiting += 1
+            if at[v] < out[v + 1]:
+                w = target[at[v]]
+                at[v] += 1
+                if seen[w] == 0:
+                    depth += 1
+                    path[depth] = w
+                elif label[w] < 0:
+                    low[v] = min(low[v], seen[w])
+                continue
+            if low[v] == seen[v]:
+                while label[v] < 0:
+                    waiting -= 1
+                    label[open_[waiting]] = number
+                number += 1
+            depth -= 1
+            if depth >= 0:
+                low[path[depth]] = min(low[path[depth]], low[v])
+
+
+@njit(cache=True, nogil=True)
+def strike_sinks(first: int, degree: Any, edges: Any, alive: Any, besides: Any, loops: Any, seen: Any) -> None:
     """Strike off the states that lead to no other that is alive, the last found first.
 
     Marks those that lead to themselves, and where those that are left lead back to.
     """
-    for i in range(out.shape[0] - 2, -1, -1):
-        n = first + i
+    hi = edges.shape[0]
+    for i in range(degree.shape[0] - 1, -1, -1):
+        n, lo = np.uint32(first + i), hi - np.int64(degree[i])
         if alive[n]:
-            kept = besides[n]
-            for e in range(out[i], out[i + 1]):
+            kept = besides[n] > 0
+            for e in range(lo, hi):
                 if edges[e] == n:
                     loops[n] = 1
                 elif alive[edges[e]]:
-                    kept = 1
-            alive[n] = kept
+                    kept = True
+                    break
             if kept:
-                for e in range(out[i], out[i + 1]):
+                for e in range(lo, hi):
                     if edges[e] < n:
                         seen[edges[e]] = 1
+                    elif edges[e] == n:
+                        loops[n] = 1
+            else:
+                alive[n] = 0
+        hi = lo
 
 
 @njit(cache=True, nogil=True)
-def strike_sources(first: int, out: Any, edges: Any, alive: Any, besides: Any, seen: Any) -> None:
+def strike_sources(first: int, degree: Any, edges: Any, alive: Any, besides: Any, seen: Any) -> None:
     """Strike off the states that are not marked, the first found first, and mark those that the others lead on to."""
-    for i in range(out.shape[0] - 1):
-        if alive[first + i]:
-            if not seen[first + i] and not besides[first + i]:
-                alive[first + i] = 0
+    hi = np.int64(0)
+    for i in range(degree.shape[0]):
+        n, lo, hi = np.uint32(first + i), hi, hi + np.int64(degree[i])
+        if alive[n]:
+            if not seen[n] and not besides[n]:
+                alive[n] = 0
             else:
-                for e in range(out[i], out[i + 1]):
-                    if edges[e] > first + i:
+                for e in range(lo, hi):
+                    if edges[e] > n:
                         seen[edges[e]] = 1
 
 

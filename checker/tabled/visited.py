@@ -1,169 +1,270 @@
 """The compiled loops over the visited set: look candidates up, add those that are new, number them.
 
-The set is in parts, told apart by the top bits of the fingerprint, so that each thread has parts of its own.
+The set is in parts, told apart by the top bits of the fingerprint, so that each thread has parts of its own.  Where a part is full the loops stop,
+and go on from the row that they name once it has grown; what they had done of that row does no harm.
 """
 
-# mypy: disable-error-code="arg-type,assignment,no-any-return,return-value"
+# mypy: disable-error-code="arg-type,assignment,call-arg,no-any-return,return-value,var-annotated"
 # (numba compiles Python's and numpy's integers alike; mypy tells them apart)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from .addresses import first_bit, matches, number_at, prefetch, put_number, put_word, word_at
 from .kernels import I64, U8, U16, U32, U64
 
 UNKNOWN = np.uint32(0xFFFFFFFF)
+PARTS = 16
+PART_SHIFT = np.uint64(64 - 4)
+AHEAD = 3  # rows
+SOME = 512  # candidates: few enough for all that is asked for them to stay in the nearest cache
+
+
+class Places(NamedTuple):
+    """Where the hash tables of the parts are: in buckets of eight places, those of one bucket in one cache line."""
+
+    keys: Any  # [part] U64: the address of the fingerprints' first words; 0 marks a free place
+    seconds: Any  # [part] U64: the address of their second words, if they have any
+    numbers: Any  # [part] U64: the address of the states' numbers
+    room: Any  # [part] I64: how many places; 0 if the part is not in memory
 
 
 @njit(cache=True, nogil=True)
 def home(print_: np.uint64, room: int) -> int:
-    """Where to look first: the lower half of the fingerprint, spread over the room."""
-    return np.int64(((print_ & np.uint64(0xFFFFFFFF)) * np.uint64(room)) >> np.uint64(32))
+    """The bucket in which to look first: the lower half of the fingerprint, spread over the buckets."""
+    return np.int64(((print_ & np.uint64(0xFFFFFFFF)) * np.uint64(room >> 3)) >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True)
-def find(all_keys: Any, all_numbers: Any, prints: U64, lo: int, hi: int, part_shift: np.uint64, target: U32) -> None:
+def ask_for(places: Places, print_: np.uint64) -> None:
+    """Have the memory where a fingerprint is looked up first brought near."""
+    part = np.int64(print_ >> PART_SHIFT)
+    bucket = np.uint64(home(print_, places.room[part]))
+    prefetch(places.keys[part] + (bucket << np.uint64(6)))
+    prefetch(places.numbers[part] + (bucket << np.uint64(5)))
+
+
+@njit(cache=True, nogil=True)
+def seek(places: Places, part: int, x: np.uint64, y: np.uint64, width: int) -> tuple[int, bool]:
+    """The place in a part where a fingerprint is, or that is free for it; and whether it is there."""
+    keys, room = places.keys[part], places.room[part]
+    bucket = home(x, room)
+    while True:
+        found = matches(keys + np.uint64(64 * bucket), x)
+        while found:
+            at = 8 * bucket + first_bit(found)
+            if width == 1 or word_at(places.seconds[part], at) == y:
+                return at, True
+            found &= found - np.uint64(1)
+        found = matches(keys + np.uint64(64 * bucket), np.uint64(0))
+        if found:
+            return 8 * bucket + first_bit(found), False
+        bucket += 1
+        if bucket == room >> 3:
+            bucket = 0
+
+
+@njit(cache=True, nogil=True)
+def put_key(places: Places, part: int, at: int, x: np.uint64, y: np.uint64, width: int) -> None:
+    """Write a fingerprint into a free place."""
+    put_word(places.keys[part], at, x)
+    if width > 1:
+        put_word(places.seconds[part], at, y)
+
+
+@njit(cache=True, nogil=True)
+def halves(prints: U64, j: int) -> tuple[np.uint64, np.uint64]:
+    """A fingerprint as it is stored: its first word is not 0."""
+    return max(prints[j, 0], np.uint64(1)), prints[j, prints.shape[1] - 1]
+
+
+@njit(cache=True, nogil=True)
+def find(places: Places, prints: U64, lo: int, hi: int, target: U32) -> None:
     """The numbers of the states that the candidates lo…hi-1 lead to, where they are in a part that is in memory; the others keep theirs."""
-    wide = prints.shape[1] > 1
     for j in range(lo, hi):
-        part = np.int64(prints[j, 0] >> part_shift)
-        keys, numbers = all_keys[part], all_numbers[part]
-        room, x = keys.shape[0], max(prints[j, 0], np.uint64(1))
-        at = home(x, room)
-        while room > 0 and keys[at, 0] != 0:
-            if keys[at, 0] == x and (not wide or keys[at, 1] == prints[j, 1]):
-                target[j] = numbers[at]
-                break
-            at += 1
-            if at == room:
-                at = 0
-
-
-@njit(cache=True, nogil=True)
-def count_parts(prints: U64, start: U32, size: U16, lo: int, hi: int, shift: np.uint64, counts: I64) -> None:
-    """How many of the candidates of the rows lo…hi-1 belong to each part of the visited set."""
-    counts[:] = 0
-    for r in range(lo, hi):
-        for j in range(start[r], start[r] + size[r]):
-            counts[np.int64(prints[j, 0] >> shift)] += 1
-
-
-@njit(cache=True, nogil=True)
-def sort_parts(prints: U64, start: U32, size: U16, lo: int, hi: int, shift: np.uint64, at: I64, order: U32, sorted_prints: U64) -> None:
-    """Write the candidates and their fingerprints part by part, each part in the order of the rows; `at` says where, and is left at the ends."""
-    wide = prints.shape[1] > 1
-    for r in range(lo, hi):
-        for j in range(start[r], start[r] + size[r]):
-            part = np.int64(prints[j, 0] >> shift)
-            order[at[part]] = j
-            sorted_prints[at[part], 0] = prints[j, 0]
-            if wide:
-                sorted_prints[at[part], 1] = prints[j, 1]
-            at[part] += 1
+        part = np.int64(prints[j, 0] >> PART_SHIFT)
+        if places.room[part] > 0:
+            x, y = halves(prints, j)
+            at, there = seek(places, part, x, y, prints.shape[1])
+            if there:
+                target[j] = number_at(places.numbers[part], at)
 
 
 @njit(cache=True, nogil=True)
 def insert(
-    all_keys: Any, all_numbers: Any, prints: U64, order: U32, begin: I64, end: I64, share: int, shares: int, base: int,
-    target: U32, place: U32, added: I64,
-) -> None:  # fmt: skip
-    """Look candidates up in every `shares`-th part of the visited set from `share` on, and add those that are new.
+    places: Places, left: I64, prints: U64, start: U32, size: U16, row: int, rows: int, base: int, count: int, target: U32, new: U32, origin: U32,
+) -> tuple[int, int]:  # fmt: skip
+    """Look the candidates of the rows row…rows-1 up, all parts being in memory, and add those that are new, which get the numbers from
+    `base` + `count` on.
 
-    Part p has the candidates order[begin[p]…end[p] - 1] with the fingerprints prints[begin[p]…end[p] - 1], none if it is not in memory.  A state's
-    number goes to `target`; a new one is `base` + the candidate that it was first seen at.  `place` tells where order[i] was added if it was new;
-    `added` counts the new ones by part.
+    A state's number goes to `target`; the candidates of the new ones and their rows go to `new` and `origin`.  `left` says how many more there may
+    be in each part.  Answers the row at which a part was full, or `rows`, and how many new ones there are by then.
     """
-    wide = prints.shape[1] > 1
-    for part in range(share, len(all_keys), shares):
-        keys, numbers, lo, hi = all_keys[part], all_numbers[part], begin[part], end[part]
-        room, ahead, touched = keys.shape[0], lo, np.uint64(0)
-        for i in range(lo, hi):
-            if i == ahead:  # ask for the memory of the next few at once, not for one after the other
-                ahead = min(i + 32, hi)
-                for k in range(i, ahead):
-                    near = home(max(prints[k, 0], np.uint64(1)), room)
-                    touched ^= keys[near, 0] ^ np.uint64(numbers[near])
-            x = max(prints[i, 0], np.uint64(1))  # 0 marks a free place
-            at = home(x, room)
-            while True:
-                found = keys[at, 0]
-                if found == x and (not wide or keys[at, 1] == prints[i, 1]):
-                    target[order[i]] = numbers[at]
-                    break
-                if found == 0:
-                    keys[at, 0] = x
-                    if wide:
-                        keys[at, 1] = prints[i, 1]
-                    numbers[at] = base + order[i]
-                    target[order[i]] = base + order[i]
-                    place[i] = at
-                    added[part] += 1
-                    break
-                at += 1
-                if at == room:
-                    at = 0
-        if touched == 1:  # so that the loads above are not optimised away
-            added[part] += 0
+    width = prints.shape[1]
+    for r in range(row, rows):
+        if r + AHEAD < rows:
+            for j in range(start[r + AHEAD], start[r + AHEAD] + size[r + AHEAD]):
+                ask_for(places, prints[j, 0])
+        for j in range(start[r], start[r] + size[r]):
+            part = np.int64(prints[j, 0] >> PART_SHIFT)
+            x, y = halves(prints, j)
+            at, there = seek(places, part, x, y, width)
+            if there:
+                target[j] = number_at(places.numbers[part], at)
+                continue
+            if left[part] == 0:
+                return r, count
+            left[part] -= 1
+            put_key(places, part, at, x, y, width)
+            put_number(places.numbers[part], at, np.uint32(base + count))
+            target[j] = base + count
+            new[count] = j
+            origin[count] = r
+            count += 1
+    return rows, count
 
 
 @njit(cache=True, nogil=True)
-def renumber(all_numbers: Any, order: U32, begin: I64, end: I64, share: int, shares: int, base: int, target: U32, place: U32, final: U32) -> None:
-    """Give the new states of some parts their numbers."""
-    for part in range(share, len(all_numbers), shares):
-        numbers = all_numbers[part]
-        for i in range(begin[part], end[part]):
-            j = order[i]
-            if target[j] == base + j:
-                numbers[place[i]] = final[j]
+def insert_some(
+    places: Places, mine: U8, left: I64, prints: U64, start: U32, size: U16, row: int, rows: int, base: int, target: U32, place: U32,
+) -> int:  # fmt: skip
+    """Look up those candidates of the rows row…rows-1 that belong to some parts, all of which are in memory, and add those that are new.
+
+    A state's number goes to `target`; a new one is `base` + the candidate that it was first seen at, and `place` tells where that was added.
+    Answers the row from which to go on once a part that was full has grown, or `rows`.
+    """
+    width, most = prints.shape[1], np.int64(SOME)
+    for r in range(row, rows):
+        most = max(most, np.int64(size[r]))
+    some = np.empty(most, np.int64)
+    while row < rows:
+        n, after = 0, row
+        while after < rows and n + size[after] <= most:
+            for j in range(start[after], start[after] + size[after]):
+                some[n] = j
+                n += mine[np.int64(prints[j, 0] >> PART_SHIFT)]
+            after += 1
+        for k in range(n):
+            ask_for(places, prints[some[k], 0])
+        for k in range(n):
+            j = some[k]
+            part = np.int64(prints[j, 0] >> PART_SHIFT)
+            x, y = halves(prints, j)
+            at, there = seek(places, part, x, y, width)
+            if there:
+                target[j] = number_at(places.numbers[part], at)
+                continue
+            if left[part] == 0:
+                return row
+            left[part] -= 1
+            put_key(places, part, at, x, y, width)
+            put_number(places.numbers[part], at, np.uint32(base + j))
+            target[j] = base + j
+            place[j] = at
+        row = after
+    return rows
 
 
 @njit(cache=True, nogil=True)
-def move_part(old_keys: U64, old_numbers: U32, keys: U64, numbers: U32) -> None:
-    """Move a part of the visited set into larger arrays."""
-    room, wide = keys.shape[0], keys.shape[1] > 1
-    for i in range(old_keys.shape[0]):
-        x = old_keys[i, 0]
-        if x != 0:
-            at = home(x, room)
-            while keys[at, 0] != 0:
-                at += 1
-                if at == room:
-                    at = 0
-            keys[at, 0] = x
-            if wide:
-                keys[at, 1] = old_keys[i, 1]
-            numbers[at] = old_numbers[i]
+def place_again(places: Places, moved: U8, prints: U64, start: U32, size: U16, rows: int, base: int, target: U32, place: U32) -> None:
+    """Tell anew where the new states among the candidates were added, in parts that have grown since."""
+    for r in range(rows):
+        for j in range(start[r], start[r] + size[r]):
+            part = np.int64(prints[j, 0] >> PART_SHIFT)
+            if moved[part] and target[j] == base + j:
+                x, y = halves(prints, j)
+                place[j] = seek(places, part, x, y, prints.shape[1])[0]
 
 
 @njit(cache=True, nogil=True)
-def number_new(target: U32, start: U32, size: U16, base: int, final: U32, new: U32, origin: U32) -> int:
-    """Number the new states in the order of the rows that they come from; answers how many there are."""
+def count_new(target: U32, start: U32, size: U16, lo: int, hi: int, base: int) -> int:
+    """How many of the candidates of the rows lo…hi-1 are new."""
     count = 0
-    for r in range(start.shape[0]):
+    for r in range(lo, hi):
+        for j in range(start[r], start[r] + size[r]):
+            count += target[j] == base + j
+    return count
+
+
+@njit(cache=True, nogil=True)
+def number_new(
+    places: Places, prints: U64, target: U32, place: U32, start: U32, size: U16, lo: int, hi: int, base: int, count: int,
+    final: U32, new: U32, origin: U32,
+) -> None:  # fmt: skip
+    """Number the new states of the rows lo…hi-1 in their order, from `base` + `count` on, in `final` and in the parts that are in memory."""
+    for r in range(lo, hi):
         for j in range(start[r], start[r] + size[r]):
             if target[j] == base + j:
                 final[j] = base + count
                 new[count] = j
                 origin[count] = r
                 count += 1
-    return count
+                part = np.int64(prints[j, 0] >> PART_SHIFT)
+                if places.room[part] > 0:
+                    put_number(places.numbers[part], np.int64(place[j]), final[j])
+
+
+@njit(cache=True, nogil=True)
+def move_part(before: Places, after: Places, part: int, width: int) -> None:
+    """Move a part of the visited set into a larger hash table, which is empty."""
+    room = after.room[part]
+    filled = np.zeros(room >> 3, np.uint8)  # by bucket; to ask for eight words one of which was just written is slow
+    for i in range(before.room[part]):
+        x = word_at(before.keys[part], i)
+        if x != 0:
+            bucket = home(x, room)
+            while filled[bucket] == 8:
+                bucket += 1
+                if bucket == room >> 3:
+                    bucket = 0
+            at = 8 * bucket + filled[bucket]
+            filled[bucket] += 1
+            put_word(after.keys[part], at, x)
+            if width > 1:
+                put_word(after.seconds[part], at, word_at(before.seconds[part], i))
+            put_number(after.numbers[part], at, number_at(before.numbers[part], i))
 
 
 @njit(cache=True, nogil=True)
 def targets(
     owed: U8, target: U32, step: U16, start: U32, size: U16, lo: int, hi: int, base: int, final: U32, degree: U16, out: U32,
 ) -> int:  # fmt: skip
-    """Write the numbers of the states that the steps that are `owed` lead to from the rows lo…hi-1, and how many those are of each row."""
-    at = 0
+    """Write the numbers of the states that the steps that are `owed` lead to from the rows lo…hi-1, and how many those are of each row.
+
+    Where `final` is empty, `target` has them already.
+    """
+    at, late = 0, final.shape[0] > 0
     for r in range(lo, hi):
         before = at
         for j in range(start[r], start[r] + size[r]):
             if owed[step[j]]:
                 number = target[j]
-                out[at] = number if number < base else final[number - base]
+                out[at] = final[number - base] if late and number >= base else number
                 at += 1
         degree[r] = at - before
     return at
+
+
+@njit(cache=True, nogil=True)
+def unfold(
+    start: U32, size: U16, step: U16, owed: U8, known: U32, only_owed: bool, first: int, row_out: Any, step_out: U16, target_out: U32
+) -> int:  # fmt: skip
+    """List the candidates of some rows, which are numbered from `first` on, with the states that they lead to.
+
+    `known` has those by candidate or, if `only_owed`, of the steps that are owed, one after the other.  Answers how many it had of these.
+    """
+    n, count = 0, 0
+    for r in range(start.shape[0]):
+        for j in range(start[r], start[r] + size[r]):
+            row_out[n], step_out[n] = first + r, step[j]
+            if not only_owed:
+                target_out[n] = known[j]
+            elif owed[step[j]]:
+                target_out[n] = known[count]
+                count += 1
+            n += 1
+    return count

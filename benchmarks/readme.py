@@ -1,11 +1,12 @@
-"""Fills the generated parts of README.md and FINDINGS.md: transcripts of commands, faults with their charts, the tables of verdicts and of speed.
+"""Fills the generated parts of README.md, FINDINGS.md and docs/spark.md: transcripts of commands, faults with their charts, tables.
 
     python benchmarks/readme.py            # rewrite them
     python benchmarks/readme.py --check    # exit 1 when they differ from what is there
 
 A generated part stands between `<!-- generated: WHAT -->` and `<!-- end -->`.  WHAT is `$ roamcheck …`, a command whose output is
 shown; `fault SCENARIO PROPERTY LINES [--OPTION …]`, the shortest counterexample as a chart, which must pass the printed LINES ("Alg. 6 l.28, Alg. 4
-l.20"); `verdicts printed|amended`, a table from tests/agreement/table.json; or `engines`, a table from benchmarks/results/engines.json.
+l.20"); `verdicts printed|amended`, a table from tests/agreement/table.json; `sweep printed|amended`, one from
+benchmarks/results/sweep_table.json; or `engines`, a table from benchmarks/results/engines.json.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from roamcheck.spec.protocols import PROTOCOLS
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "tests" / "agreement" / "table.json"
 RESULTS = ROOT / "benchmarks" / "results" / "engines.json"
+SWEEP = ROOT / "benchmarks" / "results" / "sweep_table.json"
 PART = re.compile(r"<!-- generated: (.*?) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -129,11 +131,29 @@ def cell(run: dict[str, Any]) -> str:
     return f"{run['states'] / run['median'] / 1000:,.0f} k/s, {memory}"
 
 
+def sweep(readings: str) -> str:
+    """A row for each property, a column for each protocol: of how many scenarios without losses, with one that is seen, and with one unseen."""
+    if not SWEEP.exists():
+        return "No results are kept; `python benchmarks/sweeps.py --table REPORT` condenses those of a sweep."
+    kept = json.loads(SWEEP.read_text(encoding="utf-8"))
+    counts = {(row["protocol"], row["property"], row["radio"]): row for row in kept["rows"] if row["readings"] == readings}
+    lines = ["| property | " + " | ".join(f"`{name}`" for name in PROTOCOLS) + " |", "|---|" + "---|" * len(PROTOCOLS)]
+    for info in PROPERTIES.values():
+        cells = []
+        for protocol in PROTOCOLS:
+            rows = [row for radio in kept["radios"] if (row := counts.get((protocol, info.name, radio))) and row["asked"]]
+            cells.append(" · ".join(f"{row['violated']}/{row['asked']}" for row in rows) or "–")
+        lines.append(f"| `{info.name}`{'' if info.decisive else ' ¹'} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def generate(what: str) -> str:
     """The text of one generated part."""
     kind, _, argument = what.partition(" ")
     if kind == "engines":
         return engines()
+    if kind == "sweep":
+        return sweep(argument)
     if kind == "fault":
         return fault(argument)
     return transcript(what) if kind == "$" else verdicts(argument)
@@ -146,7 +166,7 @@ def regenerated(text: str) -> str:
 
 def main() -> int:
     differ = False
-    for document in (ROOT / "README.md", ROOT / "FINDINGS.md"):
+    for document in (ROOT / "README.md", ROOT / "FINDINGS.md", ROOT / "docs" / "spark.md"):
         before = document.read_text(encoding="utf-8")
         after = regenerated(before)
         differ = differ or before != after

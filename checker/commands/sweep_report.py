@@ -14,6 +14,7 @@ import click
 from roamcheck.spec.properties import PROPERTIES
 
 from ..files import FileError, writable, write_text
+from ..interrupts import held_back
 from ..lines import Lines, describe
 from ..options import BAD_INPUT, json_option, pairs, refuse
 from ..verdict import ExitCode
@@ -71,7 +72,7 @@ def summarized(
         writable(place)
     with report.status() as say:
         say("starting Spark")
-        with spark_session(master, pairs(conf, "--conf"), "roamcheck report", quick=True) as session:
+        with held_back(), spark_session(master, pairs(conf, "--conf"), "roamcheck report", quick=True) as session:
             say("asking Spark")
             summary = Summary(session, there)
             found, causes = summary.all(), []

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from roamcheck.checker.interrupts import held_back
 from roamcheck.checker.verdict import CannotBegin
 
 from .failures import reason
@@ -79,22 +80,29 @@ def begin(master: str | None, settings: Mapping[str, str], name: str, gateway: G
         builder = builder.config(key, value)
     if master is not None:
         builder = builder.master(master)
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT) if main else None
     try:
-        with warnings.catch_warnings():
+        with held_back(), handler_kept(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             session = builder.getOrCreate()
     except Exception as error:  # whatever Java says
         why, said = reason(error), gateway.complaint() if gateway is not None else ""
         forget()
         raise CannotBegin(f"no Spark session on {master or 'the master of spark-submit'}: {why}{f' ({said})' if said else ''}") from None
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)  # PySpark puts one of its own there
     if gateway is None:
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+@contextmanager
+def handler_kept() -> Iterator[None]:
+    """Who deals with Ctrl-C still does so afterwards: PySpark puts a handler of its own there."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if main else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def ship_wheels(session: SparkSession, scratch: Path) -> None:

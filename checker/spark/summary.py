@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roamcheck.checker.files import FileError
+from roamcheck.checker.interrupts import heed
 from roamcheck.checker.passing import printed_lines
 from roamcheck.checker.sweeps.folder import Folder
 from roamcheck.checker.sweeps.tables import JOBS, VIOLATIONS
@@ -81,11 +82,13 @@ class Summary:
         return frame.where(~col("_metadata.file_name").isin(strays)) if strays else frame
 
     def rows(self, query: str) -> list[Row]:
-        """What it answers.  Raises FileError, CannotBegin, SparkFailed."""
+        """What it answers.  Raises FileError, CannotBegin, SparkFailed, KeyboardInterrupt."""
         try:
-            return [row.asDict(recursive=True) for row in self.session.sql(query).collect()]
+            found = [row.asDict(recursive=True) for row in self.session.sql(query).collect()]
         except Exception as error:  # whatever Spark says
             raise self.damage(error) or failure(error) from None
+        heed()
+        return found
 
     def damage(self, error: Exception) -> FileError | None:
         """What it means if a file cannot be read."""
@@ -115,7 +118,9 @@ class Summary:
         Raises FileError, CannotBegin, SparkFailed.
         """
         try:
-            yield from (row.asDict(recursive=True) for row in self.session.sql(CAUSES).toLocalIterator())
+            for row in self.session.sql(CAUSES).toLocalIterator():
+                yield row.asDict(recursive=True)
+                heed()
         except Exception as error:
             raise self.damage(error) or failure(error) from None
 

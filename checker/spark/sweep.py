@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from roamcheck.checker.interrupts import heed, held_back
 from roamcheck.checker.sweeps.driving import Runner, Tell, Work
 
 from .failures import agree, failure, versions
@@ -55,9 +56,11 @@ def wait(session: SparkSession, group: str, action: Any, tell: Tell) -> None:
     thread = InheritableThread(target=act, session=session, daemon=True)
     thread.start()
     try:
-        while thread.is_alive():
-            thread.join(OFTEN)
-            tell(progress(session, group))
+        with held_back():  # what speaks to Java tells of an interrupt by a page of its own
+            while thread.is_alive():
+                thread.join(OFTEN)
+                tell(progress(session, group))
+                heed()
     except KeyboardInterrupt:
         session.sparkContext.cancelAllJobs()
         thread.join(PATIENCE)

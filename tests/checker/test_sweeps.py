@@ -291,6 +291,26 @@ def test_the_command_in_one_process(tmp_path: Path, here: Here) -> None:
     assert "mine/worse.toml:2" in said
 
 
+def test_scenarios_are_enumerated_and_drawn(here: Here, tmp_path: Path) -> None:
+    budget = ("--max-states", "60", "--seeds", "1", "--examples", "5", "--master", "none", "--json", "-")
+    bounds = ("--brokers", "2", "--subscribers", "1", "--publishers", "0", "--events", "0", "--moves", "1", "--kinds", "client-move")
+    code, told, _ = here("sweep", "--enumerate", *bounds, "--out", "all", *budget)
+    assert code in (0, 1)
+    assert json.loads(told)["questions"] == len(list(enumerated_with(bounds)))
+    code, told, _ = here("sweep", "--generate", "6", "--brokers", "3", "--seed", "5", "--out", "some", *budget)
+    assert code in (0, 1, 3)
+    total = json.loads(told)
+    assert 0 < total["questions"] <= 6
+    drawn = {row["scenario"] for row in Folder(tmp_path / "some").rows("jobs")}
+    assert {name.rpartition("-")[0] for name in drawn} == {"generated"}
+
+
+def enumerated_with(bounds: tuple[str, ...]) -> list[str]:
+    """What `scenarios --enumerate` lists."""
+    ran = roamcheck("scenarios", "--enumerate", *bounds, cwd=Path.cwd())
+    return ran.stdout.splitlines()
+
+
 def _text(name: str) -> str:
     from roamcheck.checker.files import bundled
 

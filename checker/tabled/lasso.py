@@ -61,7 +61,7 @@ def sort_out(
     count = int(label.max()) + 1
     served = np.zeros((count, busy.shape[1] + 1), bool)  # the last column is for steps that serve nothing
     inside = (label[edges.source] == label[edges.target]) & (label[edges.source] >= 0)
-    serves = np.array([-1 if step.serves is None else step.serves for step in model.steps])
+    serves = np.array([-1 if step.serves is None or step.serves >= busy.shape[1] else step.serves for step in model.steps])
     served[label[edges.source[inside]], serves[edges.step[inside]]] = True
     members = np.argsort(label, kind="stable")[np.count_nonzero(label < 0) :]
     starts = np.searchsorted(label[members], np.arange(count))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -54,8 +55,11 @@ class Limits:
     reductions: frozenset[str] = REDUCTIONS  # that the tabled engine may use
     fingerprint_bits: int = 64  # of the tabled engine: 64 or 128
     max_memory: int | None = None  # bytes that the process may take, of the tabled engine
-    checkpoint: Path | None = None  # a folder to which the tabled engine writes how far it has come
+    checkpoint: Path | None = None  # a folder to which the engines tabled and spark write how far they have come
     resume: bool = False  # and go on from what is there
+    master: str | None = None  # of Spark, and Spark's properties, and the partitions of the states; of the engine spark
+    conf: Mapping[str, str] = field(default_factory=dict)
+    partitions: int | None = None
     debug: bool = False  # hold every step to its footprint, in the tabled engine
 
 
@@ -111,8 +115,8 @@ def answer(
         return Answer(question, engine, None, None, verdicts, {}, named, odd)
     coverage = GuardCoverage() if counts and mutant is None else None
     model = question.model(apply(mutant) if mutant is not None else coverage.algorithms if coverage else None)
-    options = tabled_options(question, limits, counts, mutant) if engine == "tabled" else {}
-    found = ENGINES[engine](model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe, **options)
+    explore, options = engine_with_options(engine, question, limits, counts, mutant)
+    found = explore(model, max_states=limits.max_states, max_depth=limits.max_depth, first=limits.first, observe=observe, **options)
     verdicts = verdicts_asked(question, found.verdicts)
     traces = {}
     for name, verdict in verdicts.items():
@@ -135,11 +139,24 @@ def to_resume(folder: Path) -> bool:
     return (folder / MANIFEST).exists()
 
 
-def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str | None) -> dict[str, Any]:
-    """What only the tabled engine is told."""
-    used, bits = frozenset[str]() if counts or limits.debug else limits.reductions, limits.fingerprint_bits
-    reduce = "partial-order" in used
-    about = {
+def engine_with_options(name: str, question: Question, limits: Limits, counts: bool, mutant: str | None) -> tuple[Engine, dict[str, Any]]:
+    """An engine, and what only that is told."""
+    if name == "spark":
+        from .engines import spark
+
+        where = spark.Where(limits.master, limits.conf, limits.partitions, limits.checkpoint, limits.resume, about(question, mutant, (), 64))
+        return spark.explore, {"recipe": partial(model_of, question, mutant), "where": where}
+    return ENGINES[name], tabled_options(question, limits, counts, mutant) if name == "tabled" else {}
+
+
+def model_of(question: Question, mutant: str | None) -> Model:
+    """The transition system, in whatever process."""
+    return question.model(None if mutant is None else apply(mutant))
+
+
+def about(question: Question, mutant: str | None, reductions: tuple[str, ...], bits: int) -> dict[str, Any]:
+    """All that the states which a search finds depend on."""
+    return {
         "version": __version__,
         "scenario": question.scenario.name,
         "protocol": question.protocol,
@@ -147,11 +164,18 @@ def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str
         "assumptions": assumptions_data(question.assume),
         "properties": list(question.properties),
         "mutant": mutant,
-        "reductions": ["partial-order"] if reduce else [],
+        "reductions": list(reductions),
         "fingerprint bits": bits,
         "scenario with other contents, SHA-256": sha256(json.dumps(as_data(question.scenario), sort_keys=True).encode()).hexdigest(),
     }
-    checkpoint = None if limits.checkpoint is None else Checkpoint(limits.checkpoint, about, limits.resume)
+
+
+def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str | None) -> dict[str, Any]:
+    """What only the tabled engine is told."""
+    used, bits = frozenset[str]() if counts or limits.debug else limits.reductions, limits.fingerprint_bits
+    reduce = "partial-order" in used
+    what = about(question, mutant, ("partial-order",) if reduce else (), bits)
+    checkpoint = None if limits.checkpoint is None else Checkpoint(limits.checkpoint, what, limits.resume)
     return {
         "workers": limits.workers, "wide": bits == 128, "reduce": reduce, "symmetric": "symmetry" in used, "max_memory": limits.max_memory,
         "checkpoint": checkpoint, "debug": limits.debug,

@@ -20,10 +20,17 @@ from roamcheck.spec.readings import READINGS
 
 from .commands.enumerate import enumeration_options
 from .files import FileError, bundled, load_scenario, writable
-from .options import BAD_INPUT, Size, json_option, question_options, refuse, to_question
+from .options import BAD_INPUT, Size, json_option, pairs, question_options, refuse, spark_options, to_question
 from .verdict import ExitCode
 
 CLOSED_PIPE = 128 + 13  # as a shell shows a process that SIGPIPE has ended
+ENGINES = ("tabled", "reference", "spark")
+OF_ENGINES = {  # options that not every engine has
+    "checkpoint": ("tabled", "spark"), "max_memory": ("tabled",), "debug": ("tabled",),
+    "workers": ("tabled", "reference"), "fingerprint_bits": ("tabled", "reference"), "counts": ("tabled", "reference"),
+    "master": ("spark",), "conf": ("spark",), "partitions": ("spark",),
+}  # fmt: skip
+ANYWAY = {"workers": 1, "fingerprint_bits": "64"}  # what they are where nothing is said
 FIRST_OF = (ExitCode.INTERRUPTED, ExitCode.DISAGREES, ExitCode.USAGE, ExitCode.VIOLATED, ExitCode.UNDECIDED, ExitCode.HOLDS)
 
 
@@ -88,7 +95,8 @@ def commands() -> None:
 @commands.command(epilog="Example: roamcheck check figure-1b --protocol modular --json -")
 @click.argument("scenarios", nargs=-1, metavar="SCENARIO…")
 @question_options
-@click.option("--engine", type=click.Choice(["tabled", "reference"]), default="tabled", show_default=True, help="By table look-up, or by definition.")
+@click.option("--engine", type=click.Choice(ENGINES), default="tabled", show_default=True, help="By table look-up, by definition, or on Spark.")
+@spark_options
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads of the tabled engine; the answer is the same.")
 @click.option("--no-reduction", is_flag=True, help="Explore every state, also those that no verdict needs; all counterexamples are shortest ones.")
 @click.option("--without", multiple=True, type=click.Choice(["partial-order", "symmetry"]), help="Leave out one of the reductions (repeatable).")
@@ -140,12 +148,13 @@ def to_limits(options: dict[str, Any]) -> dict[str, Any]:
     """The options that say how to search, by the names of `check.Limits`."""
     from .check import REDUCTIONS
 
-    same = {name: options[name] for name in ("max_states", "max_depth", "first", "workers", "max_memory", "resume", "debug")}
+    same = {name: options[name] for name in ("max_states", "max_depth", "first", "workers", "max_memory", "resume", "debug", "master", "partitions")}
     folder = options["checkpoint"]
     return {
         **same,
         "reductions": frozenset() if options["no_reduction"] else REDUCTIONS - {*options["without"]},
         "fingerprint_bits": int(options["fingerprint_bits"]),
+        "conf": pairs(options["conf"], "--conf"),
         "checkpoint": None if folder is None else Path(folder),
     }
 
@@ -165,9 +174,9 @@ def see_to_options(scenarios: tuple[str, ...], options: dict[str, Any]) -> None:
         raise click.UsageError("--resume goes on from a folder: name it with --checkpoint DIR")
     if options["checkpoint"] is not None and len(scenarios) > 1:
         raise click.UsageError("--checkpoint is for one scenario: give one, or leave it out")
-    for option in ("checkpoint", "max_memory", "debug"):
-        if options[option] and options["engine"] != "tabled":
-            raise click.UsageError(f"--{option.replace('_', '-')} is an option of --engine tabled")
+    for option, engines in OF_ENGINES.items():
+        if options[option] and options[option] != ANYWAY.get(option) and options["engine"] not in engines:
+            raise click.UsageError(f"--{option.replace('_', '-')} is an option of --engine {' and --engine '.join(engines)}")
 
 
 def can_write(folder: str, asked: bool) -> bool:
@@ -194,7 +203,7 @@ def check_one(name: str, lines: Any, folder: str | None, written: set[Path], tel
         limits = asking.Limits(**to_limits(options))
         if limits.resume and limits.checkpoint is not None and not asking.to_resume(limits.checkpoint):
             report.warn(f"note: {limits.checkpoint} holds no checkpoint yet: the search begins anew")
-        if options["engine"] == "tabled":
+        if options["engine"] != "reference":
             report.warn_of_compiling()
         with report.progress(asked.scenario.name) as observe:
             given = asking.answer(

@@ -32,6 +32,13 @@ QUESTION = (
 )
 
 
+SPARK = (
+    click.option("--master", metavar="URL", help="Spark's master, of --engine spark (default: local[*], or what spark-submit says)."),
+    click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A Spark property, of --engine spark (repeatable)."),
+    click.option("--partitions", type=click.IntRange(1, 10_000), metavar="N", help="Parts of all states, of --engine spark (default: its cores)."),
+)
+
+
 class Size(click.ParamType[int]):
     """Bytes: a number and K, M, G or T."""
 
@@ -79,6 +86,13 @@ def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What is asked: the protocol, its readings, the assumptions, the properties."""
     for option in reversed(QUESTION):
+        command = option(command)
+    return command
+
+
+def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """On which Spark the engine spark is to search."""
+    for option in reversed(SPARK):
         command = option(command)
     return command
 

@@ -3,6 +3,7 @@ apart one by one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numba import njit
 
 from roamcheck.checker.cycles import Component, ProtocolGraph, shortest_turn
 from roamcheck.checker.verdict import Counterexample, goes_on_for_ever
-from roamcheck.model.interface import Kind, Scope
+from roamcheck.model.interface import Kind, Model, Scope
 
 from . import trimming
 from .refiring import rebuild, successors
@@ -18,6 +19,8 @@ from .search import Search
 from .store import Chunk
 from .symmetries import Asymmetric
 from .visited import UNKNOWN
+
+Path = tuple[int, tuple[int, ...]]  # a run: the number of an initial state, and steps
 
 
 class Edges(NamedTuple):
@@ -46,29 +49,39 @@ def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int,
     rebuilt = rebuild(search, turning)
     rows = rebuilt.rows
     edges, spent, busy = protocol_edges(search, turning, rebuilt), budget_spent(search, rows), tables.busy.array[rows]
+    return sort_out(model, edges, spent, busy, lambda i: search.depth(int(turning[i])), lambda i: search.path(int(turning[i])), found)
+
+
+def sort_out(
+    model: Model, edges: Edges, spent: Any, busy: Any, depth: Callable[[int], int], path: Callable[[int], Path], found: dict[str, Counterexample]
+) -> tuple[int, int]:
+    """As `judge_cycles`, of states that lie on cycles: of each whether its budget is spent, which of its slots are busy, how far it is, and a
+    shortest run to it."""
     label = components(edges, spent)
     count = int(label.max()) + 1
-    served = np.zeros((count, rows.shape[1] + 1), bool)  # the last column is for steps that serve nothing
+    served = np.zeros((count, busy.shape[1] + 1), bool)  # the last column is for steps that serve nothing
     inside = (label[edges.source] == label[edges.target]) & (label[edges.source] >= 0)
-    serves = np.array([-1 if step.serves is None else step.serves for step in model.steps])
+    serves = np.array([-1 if step.serves is None or step.serves >= busy.shape[1] else step.serves for step in model.steps])
     served[label[edges.source[inside]], serves[edges.step[inside]]] = True
     members = np.argsort(label, kind="stable")[np.count_nonzero(label < 0) :]
     starts = np.searchsorted(label[members], np.arange(count))
-    owed = np.bitwise_and.reduceat(busy[members], starts).astype(bool) if count else np.zeros((0, rows.shape[1]), bool)
+    owed = np.bitwise_and.reduceat(busy[members], starts).astype(bool) if count else np.zeros((0, busy.shape[1]), bool)
     stirred = np.bitwise_or.reduceat(edges.stirred[members], starts) if count else np.zeros(0, bool)
     fair, is_spent = ~(owed & ~served[:, :-1]).any(axis=1), spent[members[starts]] if count else np.zeros(0, bool)
     asked = [of for of in model.properties if of.scope is Scope.RUN]
     if asked and (fair & is_spent).any():
         chosen = np.flatnonzero(fair & is_spent).tolist()
         homes = tuple(frozenset(np.flatnonzero(label == component).tolist()) for component in chosen)
-        found.update(dict.fromkeys((of.name for of in asked), lasso(search, turning, homes, edges, busy)))
+        found.update(dict.fromkeys((of.name for of in asked), lasso(model, homes, edges, busy, depth, path)))
     return int(np.count_nonzero(is_spent & ~fair)), int(np.count_nonzero(~is_spent & fair & ~stirred))
 
 
-def lasso(search: Search, states: Any, fair: tuple[Component, ...], edges: Edges, busy: Any) -> Counterexample:
+def lasso(
+    model: Model, fair: tuple[Component, ...], edges: Edges, busy: Any, depth: Callable[[int], int], path: Callable[[int], Path]
+) -> Counterexample:
     """The shortest run into one of these components and once round it, fairly."""
-    graph = ProtocolGraph([step.serves for step in search.model.steps])
-    graph.out.frombytes(np.searchsorted(edges.source, np.arange(len(states) + 1)).astype(np.uint64).tobytes())
+    graph = ProtocolGraph([step.serves for step in model.steps])
+    graph.out.frombytes(np.searchsorted(edges.source, np.arange(len(busy) + 1)).astype(np.uint64).tobytes())
     graph.targets.frombytes(edges.target.astype(np.uint32).tobytes())
     graph.steps.frombytes(edges.step.astype(np.uint32).tobytes())
     known: dict[bytes, frozenset[int]] = {}
@@ -79,9 +92,9 @@ def lasso(search: Search, states: Any, fair: tuple[Component, ...], edges: Edges
             known[key] = frozenset(np.flatnonzero(busy[i]).tolist())
         return known[key]
 
-    turn = shortest_turn(graph, fair, owing, lambda i: search.depth(int(states[i])))
-    initial, stem = search.path(int(states[turn.start]))
-    return Counterexample(initial, stem + turn.steps, len(stem), goes_on_for_ever(search.model.steps[step] for step in turn.steps))
+    turn = shortest_turn(graph, fair, owing, depth)
+    initial, stem = path(turn.start)
+    return Counterexample(initial, stem + turn.steps, len(stem), goes_on_for_ever(model.steps[step] for step in turn.steps))
 
 
 def protocol_edges(search: Search, states: Any, rebuilt: Chunk) -> Edges:

@@ -26,7 +26,7 @@ def compiled() -> bool:
 @cache
 def load() -> None:
     """Have every loop ready: all are used on a model of two states that lead to each other."""
-    search = Search(Model("two states", Layout((SlotSpec("bit"),)), ((0,),), (TURN,), (SMALL,), lambda slot, value: False), None, None, False)
+    search = Search(TWO_STATES, None, None, False)
     parts, c = search.visited.parts, search.candidates
     with held_back():  # the compiler may lose an interrupt
         run(search, None)
@@ -44,3 +44,4 @@ def _turn(head: object, values: tuple[Value, ...]) -> Effect:
 
 TURN = Step("turn", (), Kind.PROTOCOL, _turn, Footprint(reads=(0,)), serves=0)
 SMALL = Property("small", Scope.EVERY_STATE, (Predicate((0,), lambda values: None),))
+TWO_STATES = Model("two states", Layout((SlotSpec("bit"),)), ((0,),), (TURN,), (SMALL,), lambda slot, value: False)

@@ -137,13 +137,15 @@ def sweep(readings: str) -> str:
         return "No results are kept; `python benchmarks/sweeps.py --table REPORT` condenses those of a sweep."
     kept = json.loads(SWEEP.read_text(encoding="utf-8"))
     counts = {(row["protocol"], row["property"], row["radio"]): row for row in kept["rows"] if row["readings"] == readings}
-    lines = ["| property | " + " | ".join(f"`{name}`" for name in PROTOCOLS) + " |", "|---|" + "---|" * len(PROTOCOLS)]
+    swept = [name for name in PROTOCOLS if any(protocol == name for protocol, _, _ in counts)]
+    lines = ["| property | " + " | ".join(f"`{name}`" for name in swept) + " |", "|---|" + "---|" * len(swept)]
     for info in PROPERTIES.values():
         cells = []
-        for protocol in PROTOCOLS:
+        for protocol in swept:
             rows = [row for radio in kept["radios"] if (row := counts.get((protocol, info.name, radio))) and row["asked"]]
             cells.append(" · ".join(f"{row['violated']}/{row['asked']}" for row in rows) or "–")
-        lines.append(f"| `{info.name}`{'' if info.decisive else ' ¹'} | " + " | ".join(cells) + " |")
+        if set(cells) != {"–"}:
+            lines.append(f"| `{info.name}`{'' if info.decisive else ' ¹'} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -102,6 +102,10 @@ FOUND = {  # by mutant, one for each algorithm: under which protocol and reading
     "tr19-5-l5-always": ("mft-pubsub", "printed", Bounds((Size(3),), BROKERS)),
     "tr19-6-l16-never": ("mft-pubsub", "amended", Bounds((Size(3, moves=2),), BOTH, ordered=False)),
     "tr19-7-l48-never": ("mft-pubsub", "amended", Bounds((Size(3, moves=2),), BOTH, ordered=False)),
+    "mftr-1-l4-no-answer": ("mft-pubsub-r", "printed", Bounds((Size(3, moves=2),), BOTH, ordered=False)),
+    "mftr-2-l32-lost": ("mft-pubsub-r", "printed", Bounds((Size(3),), BROKERS)),
+    "mftr-3-l35-not-turned": ("mft-pubsub-r", "printed", Bounds((Size(2),), CLIENTS)),
+    "mftr-4-l86-not-turned": ("mft-pubsub-r", "printed", Bounds((Size(3),), BROKERS)),
     "clients-attach-not-counted": ("mft-pubsub", "printed", Bounds((Size(2),), CLIENTS)),
     "returns-on-return-not-queued": ("modular", "printed", Bounds((Size(2),), CLIENTS)),
 }

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from roamcheck.checker.solver import induction, proving
 from roamcheck.checker.solver.asking import Undecided
-from roamcheck.checker.solver.induction import BOUND, LOCAL, MONOTONE, ONE_NEXT_HOP, WELL_FORMED, induct, judged
-from roamcheck.checker.solver.proving import PROVED, REACHED, UNKNOWN, UNREACHED, Prover, as_record, asked_readings
+from roamcheck.checker.solver.induction import BOUND, MONOTONE, ONE_NEXT_HOP, WELL_FORMED, induct, judged
+from roamcheck.checker.solver.proving import PROVABLE, PROVED, REACHED, UNKNOWN, UNREACHED, Prover, as_record, asked_readings
 from roamcheck.checker.solver.symbolic import Integer, Oracle, concrete, paths
 from roamcheck.checker.solver.universe import B1, B2, B3, Local, Universe
 from roamcheck.checker.solver.witness import Reached, reach
@@ -148,7 +148,7 @@ def test_what_is_simple_is_proved_in_full():
     proofs = {p.property: p for p in Prover().prove("simple-routing", *asked_readings("printed", {}, "simple-routing"))}
     assert proofs[WELL_FORMED].verdict == PROVED
     assert proofs[WELL_FORMED].paths > 1000
-    assert {name: p.verdict for name, p in proofs.items() if name != WELL_FORMED} == dict.fromkeys(LOCAL[1:], "not-applicable")
+    assert {name: p.verdict for name, p in proofs.items() if name != WELL_FORMED} == dict.fromkeys(PROVABLE[1:], "not-applicable")
 
 
 def test_a_sub_from_elsewhere_breaks_one_next_hop_and_fire_confirms_it():
@@ -259,7 +259,7 @@ def test_prove_shows_the_reaction_and_the_run_that_reaches_it():
 def test_prove_as_json():
     ran = roamcheck("prove", "simple-routing", "--readings", "amended", "--json", "-")
     records = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert [record["property"] for record in records] == list(LOCAL)
+    assert [record["property"] for record in records] == list(PROVABLE)
     assert records[0]["verdict"] == "proved"
     assert records[0]["strengthening"]
 

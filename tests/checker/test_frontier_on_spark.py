@@ -108,14 +108,16 @@ def test_a_task_that_always_fails_is_told_in_one_line(session: Any) -> None:
 
 
 def test_an_interrupt_keeps_what_is_finished(session: Any, tmp_path: Path) -> None:
-    made, want = recipe("free-crash"), tabled.explore(recipe("free-crash")())
+    made, want, sent = recipe("free-crash"), tabled.explore(recipe("free-crash")()), []
 
-    def interrupt(progress: Any) -> None:
-        if progress.depth == 4:
+    def interrupt(progress: Any) -> None:  # it is told from time to time, not of every level
+        if progress.depth >= 4 and not sent:
+            sent.append(progress.depth)
             signal.raise_signal(signal.SIGINT)
 
     found = spark.explore(made(), recipe=made, session=session, observe=interrupt, where=spark.Where(partitions=2, folder=tmp_path))
-    assert (found.interrupted, found.complete, found.counts.depth) == (True, False, 4)
+    assert (found.interrupted, found.complete) == (True, False)
+    assert sent[0] <= found.counts.depth < want.counts.depth
     again = spark.explore(made(), recipe=made, session=session, where=spark.Where(partitions=2, folder=tmp_path, resume=True))
     assert told(again) == told(want)
 

@@ -7,7 +7,7 @@ What the executors learn, values and changes, comes back with each level, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -103,13 +103,14 @@ class Frontier:
 
     def begin(self) -> None:
         """The initial states."""
-        rows, tables = [], self.home.tables
+        rows, tables, breaches = [], self.home.tables, list[tuple[int, tuple[int, int, int]]]()
         for i, initial in enumerate(self.model.initial_states):
             row = tables.row(initial)
             if row not in rows:
                 rows.append(row)
                 self.initial.append(i)
-                self.ask(len(rows) - 1, initial)
+                breaches += self.breaches(len(rows) - 1, initial)
+        self.note(breaches, ())
         table = np.array(rows, np.uint16 if len(tables.values) < 1 << 16 else np.uint32)
         prints, labels = np.bitwise_xor.reduce(tables.key.array[table, 0], axis=1), np.arange(len(rows), dtype=np.uint64)
         self.add_values(encode(table, prints, labels, np.empty(0, np.uint8), self.shared.counts, self.home.known).extra, 0)
@@ -124,16 +125,16 @@ class Frontier:
         self.levels, self.bound = [len(rows)], len(rows)
         self.quiescent = sum(self.model.quiescent(self.model.initial_states[i]) for i in self.initial)
 
-    def ask(self, label: int, state: State) -> None:
-        """Ask an initial state what there is to ask."""
+    def breaches(self, label: int, state: State) -> Iterator[tuple[int, tuple[int, int, int]]]:
+        """The properties that fail in an initial state."""
         asked = [Scope.EVERY_STATE]
         if self.model.quiescent(state):
             spent = self.model.spent(tuple(state[slot] for slot in self.model.budget))
             asked += [Scope.QUIESCENT, Scope.RUN] if spent else [Scope.QUIESCENT]
         for check in chain.from_iterable(self.home.tables.asked_of[scope] for scope in asked):
             of, function, slots = self.home.tables.questions[check]
-            if of not in self.found and not (self.first and self.decisive()) and function(tuple(state[slot] for slot in slots)) is not None:
-                self.found[of] = (0, label, check)
+            if function(tuple(state[slot] for slot in slots)) is not None:
+                yield of, (0, label, check)
 
     def job(self) -> Job:
         """The next level."""

@@ -27,7 +27,8 @@ from roamcheck.checker.spark.frontier_rows import Block, block_of, decode, encod
 from roamcheck.checker.spark.frontier_values import Damaged, from_data, to_data
 from roamcheck.checker.tabled.checkpoint import CheckpointError
 from roamcheck.checker.verdict import Exploration, HoldsWithin, Unknown, Violated
-from roamcheck.model.interface import Model, Scope
+from roamcheck.model.interface import Layout, Model, Predicate, Property, Scope, SlotSpec
+from roamcheck.spec.breach import Breach
 from support import random_models
 from support.plain_cluster import PlainCluster, explore
 from support.toys import Edge, TwoPhase, arrived, counter, crane, digraph, lossy_channel, never, ping_pong
@@ -99,6 +100,15 @@ def test_the_first_breach_of_random_models(model: Model) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = explore(model, Path(folder), 2, first=True)
     assert broken(found) == broken(reference.explore(model, first=True))
+
+
+def test_of_two_breaches_in_an_initial_state_the_property_listed_first_ends_the_search(tmp_path: Path) -> None:
+    wrong = Predicate((0,), lambda values: Breach("wrong") if values[0] else None)
+    properties = (Property("quiet", Scope.QUIESCENT, (wrong,)), Property("always", Scope.EVERY_STATE, (wrong,)))
+    model = Model("two at once", Layout((SlotSpec("bit"),)), ((0,), (1,)), (), properties, lambda slot, value: True)
+    found, want = explore(model, tmp_path, 2, first=True), reference.explore(model, first=True)
+    assert broken(found) == broken(want)
+    assert [*broken(found)] == ["quiet"]
 
 
 @settings(max_examples=25, deadline=None)

@@ -4,7 +4,7 @@
 
 Every number of brokers up to five, of subscribers up to two, of moves up to two, with one event and without; of every kind of move where the labelled
 scenarios are at most N (default 100,000), else of every pair of kinds, else of every kind, and ordered where that is within N too.  What is beyond
-it is listed as left out.  --keep writes benchmarks/results/counts.json.
+it is listed as left out.  --keep writes benchmarks/results/counts.json after each bound, and takes from there what was counted before.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -58,35 +59,51 @@ def cases(most: int) -> Iterator[Case]:
                 break
 
 
+def look(one: Case) -> dict[str, Any]:
+    """Enumerate and count, and say so."""
+    begun = time.monotonic()
+    found = sum(1 for _ in enumerate_scenarios(one.bounds))
+    between = time.monotonic()
+    counted = brute.count(one.bounds.sizes[0], one.bounds)
+    sign, seconds = "=" if found == counted else "≠", time.monotonic() - between
+    print(f"{one.bounds}: {found:,} {sign} {counted:,}; {between - begun:.1f} s, {seconds:.1f} s", flush=True)
+    return {"enumerated": found, "counted": counted}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=100_000, metavar="N")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
-    rows, wrong = [], 0
+    before = json.loads(RESULTS.read_text(encoding="utf-8"))["bounds"] if options.keep and RESULTS.exists() else []
+    known = {json.dumps({**row, "enumerated": 0, "counted": 0}): row for row in before if "counted" in row}
+    rows: list[dict[str, Any]] = []
     for one in cases(options.most):
         size, bounds = one.bounds.sizes[0], one.bounds
-        row = {
+        row: dict[str, Any] = {
             "brokers": size.brokers, "subscribers": size.subscribers, "events": size.events, "moves": size.moves,
             "kinds": [KINDS[kind] for kind in bounds.kinds], "ordered": bounds.ordered, "labelled": one.labelled,
         }  # fmt: skip
         if one.labelled <= options.most:
-            begun = time.monotonic()
-            found = sum(1 for _ in enumerate_scenarios(bounds))
-            between = time.monotonic()
-            counted = brute.count(size, bounds)
-            row |= {"enumerated": found, "counted": counted}
-            wrong += found != counted
-            sign, seconds = "=" if found == counted else "≠", time.monotonic() - between
-            print(f"{bounds}: {found:,} {sign} {counted:,}; {between - begun:.1f} s, {seconds:.1f} s", flush=True)
+            row = known.get(json.dumps({**row, "enumerated": 0, "counted": 0})) or {**row, **look(one)}
         rows.append(row)
+        if options.keep:
+            keep(rows, options.most)
     looked = [row for row in rows if "counted" in row]
-    scenarios, left_out = sum(int(str(row["counted"])) for row in looked), len(rows) - len(looked)
+    scenarios, left_out, wrong = sum(row["counted"] for row in looked), len(rows) - len(looked), different(rows)
     print(f"{len(looked)} bounds counted, {wrong} differ; {scenarios:,} scenarios; {left_out} left out")
-    if options.keep:
-        record = {"what": " ".join((__doc__ or "").split("\n")[0].split()), "most": options.most, "differ": wrong, "bounds": rows}
-        RESULTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return 1 if wrong else 0
+
+
+def different(rows: list[dict[str, Any]]) -> int:
+    """Of how many bounds the numbers differ."""
+    return sum(row.get("enumerated") != row.get("counted") for row in rows)
+
+
+def keep(rows: list[dict[str, Any]], most: int) -> None:
+    """Write what is known."""
+    record = {"what": " ".join((__doc__ or "").split("\n")[0].split()), "most": most, "differ": different(rows), "bounds": rows}
+    RESULTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

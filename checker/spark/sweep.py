@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from roamcheck.checker.interrupts import heed, held_back
 from roamcheck.checker.sweeps.driving import Runner, Tell, Work
+from roamcheck.checker.sweeps.running import known
 
 from .failures import agree, failure, versions
 
@@ -19,6 +22,14 @@ OFTEN = 0.2  # seconds between two looks at how far Spark has come
 PATIENCE = 15  # seconds that tasks have to end when they are told to
 
 
+@cache
+def warm() -> None:
+    """Load what tasks need, once in a process and those that it forks.  Spark collects garbage after every task, and is to pass over this."""
+    known()
+    gc.collect()
+    gc.freeze()
+
+
 def on_spark(session: SparkSession) -> Runner:
     """Runs chunks there.  Raises CannotBegin, SparkFailed, KeyboardInterrupt."""
 
@@ -29,6 +40,7 @@ def on_spark(session: SparkSession) -> Runner:
             import pyarrow as pa
 
             agree(driver)
+            warm()
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     name = names[number]

@@ -35,6 +35,7 @@ QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.python.worker.reuse": "true",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",  # by it, queries would have Python processes apart from those of RDDs
 }
 DAEMON = "roamcheck.checker.spark.daemon"
 GATEWAY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")

@@ -243,10 +243,10 @@ def run_all(work: Any, jobs: list[Any], observe: Callable[[str, str], None], opt
         do_all(work, jobs, in_this_process, observe)
         return
     from ..spark.session import spark_session
-    from ..spark.sweep import on_spark
+    from ..spark.sweep import SETTINGS, on_spark
 
     observe("start", "Spark")
-    with spark_session(options["master"], pairs(options["conf"], "--conf"), "roamcheck sweep", quick=True) as session:
+    with spark_session(options["master"], {**SETTINGS, **pairs(options["conf"], "--conf")}, "roamcheck sweep", quick=True) as session:
         do_all(work, jobs, on_spark(session), observe)
 
 

@@ -11,6 +11,7 @@ import re
 import struct
 import subprocess
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from shutil import which
 from time import monotonic, sleep
@@ -32,6 +33,10 @@ FLAGS = (
     "--sun-misc-unsafe-memory-access=allow",
     "--enable-native-access=ALL-UNNAMED",
 )
+QUICK = (  # of the ten seconds of work that a start is, three: the simple compiler and collector, room for what is loaded, jars taken as sound
+    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:MetaspaceSize=256m", "-Xms256m", "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)  # fmt: skip
 EMPTY = ("Error: Could not create the Java", "Error: A fatal exception has occurred", "Run with --help")  # said beside the reason
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -100,6 +105,7 @@ class Gateway:
                 start_new_session=True,  # so that Ctrl-C is for us to deal with
             )  # fmt: skip
         try:
+            import_module("pyspark.sql")  # takes a second, as long as Java needs to begin
             self.port, self.secret = self._listen(told)
         except BaseException:
             self.stop()
@@ -143,7 +149,7 @@ def command(properties: Mapping[str, str], scratch: Path, quick: bool) -> list[s
     path = [*([extra] if extra else []), *(settings or [str(home / "conf")]), str(home / "jars" / "*")]
     return [
         find_java(), "-cp", os.pathsep.join(path), f"-Xmx{given.get('spark.driver.memory', '1g')}", "-XX:+IgnoreUnrecognizedVMOptions",
-        "-XX:-UsePerfData", *FLAGS, *(["-XX:TieredStopAtLevel=1"] if quick else []),
+        "-XX:-UsePerfData", *FLAGS, *(QUICK if quick else ()),
         f"-Dlog4j2.configurationFile=file:{scratch / 'log4j2.properties'}", f"-Djava.io.tmpdir={scratch}",
         *given.get("spark.driver.extraJavaOptions", "").split(), "org.apache.spark.deploy.SparkSubmit",
         *(part for name, value in given.items() for part in ("--conf", f"{name}={value}")), "pyspark-shell",

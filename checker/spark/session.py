@@ -35,7 +35,9 @@ QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.python.worker.reuse": "true",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",  # by it, queries would have Python processes apart from those of RDDs
 }
+DAEMON = "roamcheck.checker.spark.daemon"
 GATEWAY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 
 
@@ -59,6 +61,8 @@ def spark_session(
         scratch = Path(tempfile.mkdtemp(prefix="roamcheck-spark-"))
         stack.callback(shutil.rmtree, scratch, ignore_errors=True)
         settings = {**defaults(chosen, scratch), **given}
+        if not submitted and not given.get("spark.submit.pyFiles"):  # else roamcheck may come by Spark, which is after the daemon has begun
+            settings.setdefault("spark.python.daemon.module", DAEMON)
         stack.enter_context(environment({"PYSPARK_PYTHON": given.get("spark.pyspark.python", os.environ.get("PYSPARK_PYTHON", sys.executable))}))
         gateway = None
         if not submitted:

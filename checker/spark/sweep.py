@@ -2,25 +2,57 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from roamcheck.checker.interrupts import heed, held_back
 from roamcheck.checker.sweeps.driving import Runner, Tell, Work
+from roamcheck.checker.sweeps.running import known
 
 from .failures import agree, failure, versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SETTINGS = {  # of a session in which queries are so small that to plan and compile them takes longer than to answer them
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 RESULT = "chunk string, jobs long"
 GROUP = "roamcheck-sweep"
 OFTEN = 0.2  # seconds between two looks at how far Spark has come
 PATIENCE = 15  # seconds that tasks have to end when they are told to
 
 
+@cache
+def warm() -> None:
+    """Load what tasks need, once in a process and those that it forks.  Spark collects garbage after every task, and is to pass over this."""
+    known()
+    gc.collect()
+    gc.freeze()
+
+
+def prepare(session: SparkSession) -> None:
+    """Have Python processes begin while Java is still loading what it plans a query with."""
+    from pyspark import InheritableThread
+
+    context = session.sparkContext
+
+    def begin() -> None:
+        cores = context.defaultParallelism
+        with suppress(Exception):  # the first chunks tell what is wrong
+            context.parallelize(range(cores), cores).foreachPartition(lambda _: warm())
+
+    InheritableThread(target=begin, session=session, daemon=True).start()
+
+
 def on_spark(session: SparkSession) -> Runner:
     """Runs chunks there.  Raises CannotBegin, SparkFailed, KeyboardInterrupt."""
+    prepare(session)
 
     def run(work: Work, names: Sequence[str], tell: Tell) -> None:
         driver = dict(versions())
@@ -29,6 +61,7 @@ def on_spark(session: SparkSession) -> Runner:
             import pyarrow as pa
 
             agree(driver)
+            warm()
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     name = names[number]

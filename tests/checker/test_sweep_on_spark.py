@@ -57,6 +57,19 @@ def test_the_rows_are_those_of_one_process(session: Any, plain: Folder, tmp_path
     assert rows(swept(tmp_path / "out", small_jobs(), on_spark(session))) == rows(plain)
 
 
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are found in /proc")
+def test_python_processes_begin_with_the_engine_loaded(session: Any) -> None:
+    def look(_: Any) -> Iterator[tuple[str, int]]:
+        import gc
+        import os
+        from pathlib import Path
+
+        yield Path(f"/proc/{os.getppid()}/cmdline").read_text(), gc.get_freeze_count()
+
+    found = session.sparkContext.parallelize(range(2), 2).mapPartitions(look).collect()
+    assert all("roamcheck.checker.spark.daemon" in parent and frozen > 100_000 for parent, frozen in found), found
+
+
 def test_a_task_that_raises_once_is_done_again(session: Any, plain: Folder, tmp_path: Path) -> None:
     def raise_() -> None:
         raise OSError("once")

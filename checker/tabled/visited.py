@@ -165,7 +165,8 @@ def insert_some(
 
     Other threads do so with other rows.  A state's number goes to `target`.  For a new one that is, until all are done, `base` + the rank of a
     candidate that leads to it, in the order of the rows; `ahead` tells the rank of each row's first.  At its place, which `place` tells, is the
-    least of these.  `left` says how many more this thread may add to each part.  Answers the row from which to go on once a part has grown, or `rows`.
+    least of these.  `left` says how many more this thread may add to each part.  Answers the row from which to go on once a part has grown, or
+    `rows`.
     """
     width = prints.shape[1]
     for r in range(row, rows):

@@ -65,7 +65,7 @@ def attempt(search: Search, observe: Callable[[Progress], None] | None) -> Explo
     cycles = (0, 0)
     found: dict[str, Counterexample] = {}
     try:
-        with uncollected(), held_back():  # until the end of a batch, so that what is known fits together
+        with uncollected(), held_back(), search.threads.in_turns():  # until the end of a batch, so that what is known fits together
             run(search, observe)
             search.memory.make_room(search)
             cycles = judge_cycles(search, found)

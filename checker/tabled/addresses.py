@@ -50,6 +50,47 @@ def _store(kind: Any) -> Any:
 
 
 @intrinsic
+def claim_word(typingctx: Any, address: Any, index: Any, value: Any) -> Any:
+    """Write the index-th of the 64-bit words from an address on if it is 0, at once for all threads; answers what it was."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        zero = ir.Constant(WORD, 0)
+        return builder.extract_value(builder.cmpxchg(_pointer(builder, WORD, args[0], args[1]), zero, args[2], "acq_rel", "acquire"), 0)
+
+    return types.uint64(types.uint64, types.int64, types.uint64), generate
+
+
+@intrinsic
+def lower_number(typingctx: Any, address: Any, index: Any, value: Any) -> Any:
+    """Make the index-th of the 32-bit numbers from an address on the lesser of itself and this one, at once for all threads; answers what it was."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.atomic_rmw("umin", _pointer(builder, NUMBER, args[0], args[1]), args[2], "monotonic")
+
+    return types.uint32(types.uint64, types.int64, types.uint32), generate
+
+
+@intrinsic
+def word_by_now(typingctx: Any, address: Any, index: Any) -> Any:
+    """The index-th of the 64-bit words from an address on, which another thread may be writing."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(_pointer(builder, WORD, args[0], args[1]), "acquire", 8)
+
+    return types.uint64(types.uint64, types.int64), generate
+
+
+@intrinsic
+def number_by_now(typingctx: Any, address: Any, index: Any) -> Any:
+    """The index-th of the 32-bit numbers from an address on, which another thread may be writing."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(_pointer(builder, NUMBER, args[0], args[1]), "monotonic", 4)
+
+    return types.uint32(types.uint64, types.int64), generate
+
+
+@intrinsic
 def matches(typingctx: Any, address: Any, value: Any) -> Any:
     """Which of the eight words at an address, a multiple of 64, are this one: bit k for the k-th."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from .kernels import CHECKS, HELD, I32, I64, MISS, THIRTY_TWO, U8, U16, U32, Arrays, look, missing
+from .loops import loop
 
 
-@njit(cache=True, nogil=True)
+@loop
 def ask(asked: I64, shift: np.uint64, checks: I32, looks: I32, rows: Any, i: int, number: int) -> tuple[int, int]:
     """A check's answer in rows[i], and the last key that was looked up."""
     node, key = np.int64(checks[number, 0]), np.int64(0)
@@ -25,10 +25,10 @@ def ask(asked: I64, shift: np.uint64, checks: I32, looks: I32, rows: Any, i: int
     return node, key
 
 
-@njit(cache=True, nogil=True)
+@loop
 def judge(
     t: Arrays, rows: Any, busy: U16, suspect: U8, new: U32, reaction_in: I32, lo: int, todo: U32, spent: int, quiet: I32, quiescent: int, active: U8,
-    breach: I64, misses: I64, seen: I64, again: U32,
+    breach: I64, misses: I64, seen: I64, again: U32, last_key: I64, last_answer: I64,
 ) -> tuple[int, int]:  # fmt: skip
     """Ask what a breach could have come up in, in the new states lo + todo[…]: of each property the first state and its first check go to `breach`.
 
@@ -38,7 +38,6 @@ def judge(
     asked, shift, checks, looks, reactions, check, local_of, holds = t.asked, t.shift, t.checks, t.looks, t.reactions, t.check, t.local, t.holds
     members = t.members
     lost, unfinished, one = 0, 0, np.uint64(1)
-    last_key, last_answer = np.full(looks.shape[0], -1, np.int64), np.zeros(looks.shape[0], np.int64)
     for turned in range(todo.shape[0]):
         i = lo + np.int64(todo[turned])
         reaction, complete = np.int64(reaction_in[new[i]]), True

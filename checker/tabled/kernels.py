@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from .loops import loop
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -91,7 +92,38 @@ class Stubborn(NamedTuple):
     numbers: Any  # [value] I32: the variant, or -1 where it is not known
 
 
-@njit(cache=True, nogil=True)
+class Scratch(NamedTuple):
+    """Room that `expand` needs for itself."""
+
+    images: Any  # [word] U64: the fingerprints of the images of a state
+    why: Any  # [step] I64: why it is disabled
+    enabled: Any  # [word] U64: the steps that are enabled
+    blocked: Any  # [word] U64: those that are known to be disabled
+    sets: Any  # [4, word] U64
+    # What each step's guard, selector, word and slots answered last, and to which key: neighbours often ask the same.
+    guard_key: Any
+    guard_answer: Any
+    move_key: Any
+    move_answer: Any
+    word_key: Any
+    word_answer: Any
+    path_key: Any  # [8 * step]
+    path_answer: Any
+
+
+def memo(n: int) -> tuple[I64, I64]:
+    """Keys, none yet, and room for their answers."""
+    return np.full(n, -1, np.int64), np.zeros(n, np.int64)
+
+
+def scratch(steps: int, words: int, columns: int) -> Scratch:
+    """Room for steps, sets of them in so many words, and the words of fingerprints."""
+    sets = np.zeros((6, words), np.uint64)
+    memos = *memo(steps), *memo(steps), *memo(steps), *memo(8 * steps)
+    return Scratch(np.zeros(columns, np.uint64), np.zeros(steps, np.int64), sets[4], sets[5], sets[:4], *memos)
+
+
+@loop
 def look(asked: I64, shift: np.uint64, key: int) -> int:
     """The answer to a key: node << 32 | value."""
     mask = np.uint64(asked.shape[0] - 1)
@@ -105,7 +137,7 @@ def look(asked: I64, shift: np.uint64, key: int) -> int:
         place = (place + np.uint64(1)) & mask
 
 
-@njit(cache=True, nogil=True)
+@loop
 def next_bit(bits: U64, s: int) -> int:
     """The first bit from s on that is not set, or the number of bits."""
     w, end = s >> 6, 64 * bits.shape[0]
@@ -118,7 +150,7 @@ def next_bit(bits: U64, s: int) -> int:
     return end
 
 
-@njit(cache=True, nogil=True)
+@loop
 def store_answers(answers: I64, asked: I64, shift: np.uint64) -> None:
     """Write answers, [n, 2] as in `asked` with free places among them, into the look-up table, which has room."""
     mask = asked.shape[0] - 1
@@ -132,7 +164,7 @@ def store_answers(answers: I64, asked: I64, shift: np.uint64) -> None:
             asked[place, 1] = answers[i, 1]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def missing(seen: I64, misses: I64, count: int, row: int, step: int, key: int) -> int:
     """Note a miss once for each key; the number of misses noted."""
     if count >= misses.shape[0]:
@@ -146,13 +178,14 @@ def missing(seen: I64, misses: I64, count: int, row: int, step: int, key: int) -
     seen[place] = key
     misses[count, 0] = row
     misses[count, 1] = step
+    misses[count, 2] = key
     return count + 1
 
 
-@njit(cache=True, nogil=True)
+@loop
 def expand(
     t: Arrays, p: Stubborn, full: U8, rows: Any, prints: U64, busy: U16, only: U16, todo: U32, base: int,
-    print_out: U64, step_out: U16, reactionout: I32, start: U32, size: U16, fired: I64, misses: I64, seen: I64, again: U32,
+    print_out: U64, step_out: U16, reactionout: I32, start: U32, size: U16, fired: I64, misses: I64, seen: I64, again: U32, scratch: Scratch,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Write a candidate for each step that is enabled in the rows `todo`, from place `base` on: those of row r from start[r] on, size[r] of them.
 
@@ -162,21 +195,16 @@ def expand(
     With a reduction, of a row that is not to be explored in full only the steps of a stubborn set are left; `full` tells which rows lost none.
     Where `only` is not empty, no step but only[r] is fired in row r.
     """
-    # Arrays are taken out of the tuples once: doing so costs more than what is done with them here.
     keys, heads, rests, popped, asked, shift = t.key, t.head, t.rest, t.popped, t.asked, t.shift
     mouth, selector, chosen, silent, takes, start_of, reads, read = t.mouth, t.selector, t.chosen, t.silent, t.takes, t.start, t.reads, t.read
     guard, barred, reactions, delta, append = t.guard, t.barred, t.reactions, t.delta, t.append
     blocks, gates = t.blocks, t.gates
     reduced, words, narrowing, changers, variants = p.conflicts.shape[0] > 0, blocks.shape[1], p.narrowing, p.changers, p.numbers
     steps, wide, room, one = selector.shape[0], print_out.shape[1] > 1, print_out.shape[0], np.uint64(1)
-    symmetric, images = prints.shape[1] > print_out.shape[1], np.zeros(prints.shape[1], np.uint64)
-    why, enabled, sets = np.zeros(steps, np.int64), np.zeros(words, np.uint64), np.zeros((4, words), np.uint64)
-    blocked = np.zeros(words, np.uint64)
-    # What each step's guard, selector, word and slots answered last, and to which key: neighbours often ask the same.
-    guard_key, guard_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
-    move_key, move_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
-    word_key, word_answer = np.full(steps, -1, np.int64), np.zeros(steps, np.int64)
-    path_key, path_answer = np.full(steps << 3, -1, np.int64), np.zeros(steps << 3, np.int64)
+    symmetric, images = prints.shape[1] > print_out.shape[1], scratch.images
+    why, enabled, blocked, sets = scratch.why, scratch.enabled, scratch.blocked, scratch.sets
+    guard_key, guard_answer, move_key, move_answer = scratch.guard_key, scratch.guard_answer, scratch.move_key, scratch.move_answer
+    word_key, word_answer, path_key, path_answer = scratch.word_key, scratch.word_answer, scratch.path_key, scratch.path_answer
     n, lost, failed, unfinished = base, 0, np.int64(-1), 0
     for turn in range(todo.shape[0]):
         r = np.int64(todo[turn])
@@ -319,7 +347,7 @@ def expand(
     return n, unfinished, lost, failed
 
 
-@njit(cache=True, nogil=True)
+@loop
 def take_least(t: Arrays, rows: Any, r: int, prints: U64, first: int, n: int, print_out: U64, reactionout: I32, images: U64) -> None:
     """Of the states that the candidates first…n-1 of row r lead to, take the least fingerprints of all images; `images` is room for them."""
     keys, rests, popped, asked, shift, reactions, delta, append = t.key, t.rest, t.popped, t.asked, t.shift, t.reactions, t.delta, t.append
@@ -347,7 +375,7 @@ def take_least(t: Arrays, rows: Any, r: int, prints: U64, first: int, n: int, pr
                     print_out[i, w] = images[c + w]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def variant_of(silent: U8, changers: U64, variants: I32, value: int, enabled: U64, why: I64, over: U64) -> int:
     """Which relations hold in a row: 0 while a step that may change the narrowing slot may fire yet; -1 if its value is not known yet."""
     over[:] = 0
@@ -360,7 +388,7 @@ def variant_of(silent: U8, changers: U64, variants: I32, value: int, enabled: U6
     return np.int64(variants[value]) if value < variants.shape[0] else np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def keep_stubborn(
     t: Arrays, p: Stubborn, variant: int, rows: Any, r: int, first: int, n: int, enabled: U64, why: I64,
     print_out: U64, step_out: U16, reactionout: I32, sets: U64,
@@ -406,7 +434,8 @@ def keep_stubborn(
             size += np.int64(grown[step_out[k] >> 6] >> np.uint64(step_out[k] & 63) & one)
         if size < fewest:
             fewest = size
-            best[:] = grown
+            for w in range(words):
+                best[w] = grown[w]
             if size == 1:
                 break
     if fewest == n - first:
@@ -414,13 +443,14 @@ def keep_stubborn(
     kept = first
     for k in range(first, n):
         if best[step_out[k] >> 6] >> np.uint64(step_out[k] & 63) & one:
-            print_out[kept] = print_out[k]
+            for c in range(print_out.shape[1]):
+                print_out[kept, c] = print_out[k, c]
             step_out[kept], reactionout[kept] = step_out[k], reactionout[k]
             kept += 1
     return kept
 
 
-@njit(cache=True, nogil=True)
+@loop
 def materialise(
     t: Arrays, rows: Any, busy: U16, new: U32, origin: U32, lo: int, hi: int, print_in: U64, step_in: U16, reactionin: I32, first: int,
     rows_out: Any, prints_out: U64, busy_out: U16, parent_out: U32, arrival_out: U16, suspect_out: U8,

@@ -59,21 +59,36 @@ def sort_out(
     shortest run to it."""
     label = components(edges, spent)
     count = int(label.max()) + 1
-    served = np.zeros((count, busy.shape[1] + 1), bool)  # the last column is for steps that serve nothing
-    inside = (label[edges.source] == label[edges.target]) & (label[edges.source] >= 0)
     serves = np.array([-1 if step.serves is None or step.serves >= busy.shape[1] else step.serves for step in model.steps])
-    served[label[edges.source[inside]], serves[edges.step[inside]]] = True
-    members = np.argsort(label, kind="stable")[np.count_nonzero(label < 0) :]
-    starts = np.searchsorted(label[members], np.arange(count))
-    owed = np.bitwise_and.reduceat(busy[members], starts).astype(bool) if count else np.zeros((0, busy.shape[1]), bool)
-    stirred = np.bitwise_or.reduceat(edges.stirred[members], starts) if count else np.zeros(0, bool)
-    fair, is_spent = ~(owed & ~served[:, :-1]).any(axis=1), spent[members[starts]] if count else np.zeros(0, bool)
+    owed, served = np.ones((count, busy.shape[1]), np.uint8), np.zeros((count, busy.shape[1]), np.uint8)
+    stirred, first = np.zeros(count, np.uint8), np.empty(count, np.int64)
+    debts(label, edges.source, edges.target, edges.step, serves, busy, edges.stirred, owed, served, stirred, first)
+    fair, is_spent, still = ~(owed > served).any(axis=1), spent[first], stirred == 0
     asked = [of for of in model.properties if of.scope is Scope.RUN]
     if asked and (fair & is_spent).any():
         chosen = np.flatnonzero(fair & is_spent).tolist()
         homes = tuple(frozenset(np.flatnonzero(label == component).tolist()) for component in chosen)
         found.update(dict.fromkeys((of.name for of in asked), lasso(model, homes, edges, busy, depth, path)))
-    return int(np.count_nonzero(is_spent & ~fair)), int(np.count_nonzero(~is_spent & fair & ~stirred))
+    return int(np.count_nonzero(is_spent & ~fair)), int(np.count_nonzero(~is_spent & fair & still))
+
+
+@njit(cache=True, nogil=True)
+def debts(
+    label: Any, source: Any, target: Any, step: Any, serves: Any, busy: Any, moved: Any, owed: Any, served: Any, stirred: Any, first: Any
+) -> None:  # fmt: skip
+    """Of each component: the slots that are busy in all of its states, those that its steps serve, whether the environment moves in one of its
+    states, and the first of these."""
+    for e in range(source.shape[0]):
+        of = label[source[e]]
+        if of >= 0 and of == label[target[e]] and serves[step[e]] >= 0:
+            served[of, serves[step[e]]] = 1
+    for i in range(label.shape[0] - 1, -1, -1):
+        of = label[i]
+        if of >= 0:
+            first[of] = i
+            stirred[of] |= moved[i]
+            for slot in range(busy.shape[1]):
+                owed[of, slot] &= busy[i, slot] != 0
 
 
 def lasso(

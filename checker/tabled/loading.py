@@ -34,7 +34,7 @@ def load() -> None:
             part.grow()
             part.put_away()
         search.visited.insert(c, 1, [(0, 1)], 0)  # part by part
-        visited.place_again(where(parts), np.zeros(visited.PARTS, np.uint8), c.prints, c.start, c.size, 1, 0, c.target, c.place)
+        visited.place_again(where(parts), np.zeros(visited.PARTS, np.uint8), c.prints, c.start, c.size, 0, 1, 0, c.target, c.place)
         judge_cycles(search, {})
 
 

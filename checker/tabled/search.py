@@ -7,8 +7,7 @@ that they come from and of the model's steps.  So its counterexamples are those 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from time import monotonic
 from typing import Any
@@ -29,8 +28,8 @@ from .stubborn import NO_REDUCTION, Reduction
 from .symmetries import least
 from .tables import Tables
 from .visiting import VisitedSet
+from .workers import Workers
 
-FEW = 1 << 10  # rows that are not worth a second thread
 OFTEN = 0.1  # seconds between two reports of progress
 MISSES = 1 << 12
 BLOCK = 1 << 16  # states whose edges are read at once: few enough to stay in a cache
@@ -53,7 +52,7 @@ class Candidates:
         places = workers * room
         self.room, self.rows = room, rows
         self.prints, self.step, self.reaction = np.empty((places, width), np.uint64), np.empty(places, np.uint16), np.empty(places, np.int32)
-        # What they lead to: its number, or if `late` that in `final` for one that is new.
+        # What they lead to: its number, or if `late` that in `final`, by rank in the order of the rows, for one that is new.
         self.target, self.final, self.place, self.new, self.origin = (np.empty(places, np.uint32) for _ in range(5))
         self.late = False
         self.start, self.size = np.empty(rows, np.uint32), np.zeros(rows, np.uint16)
@@ -85,6 +84,8 @@ class Search:
         symmetries: tuple[Symmetry, ...] = (),
     ) -> None:  # fmt: skip
         self.model, self.max_states, self.max_depth, self.first, self.workers = model, max_states or MOST_STATES, max_depth, first, workers
+        self.threads = Workers(workers)
+        self.each, self.shares = self.threads.each, self.threads.shares
         assert len(model.steps) < 1 << 16, "steps are numbered with 16 bits"
         self.began = monotonic()
         self.tables = Tables(model, wide, symmetries)
@@ -112,9 +113,8 @@ class Search:
         self.frontier: list[Chunk | Distant] = []
         self.memory = Memory(max_memory, workers)
         self.candidates = Candidates(1, 1 << 12, 1 << 12, self.width)
-        self.misses = [np.zeros((MISSES, 2), np.int64) for _ in range(workers)]
-        self.seen = [np.zeros(4 * MISSES, np.int64) for _ in range(workers)]
-        self.pool = ThreadPoolExecutor(workers - 1) if workers > 1 else None
+        self.misses = [np.zeros((MISSES, 3), np.int64) for _ in range(self.threads.most)]
+        self.seen = [np.zeros(4 * MISSES, np.int64) for _ in range(self.threads.most)]
 
     # ---- levels ------------------------------------------------------------------------------------------
 
@@ -219,18 +219,6 @@ class Search:
         if stop:
             raise Enough
 
-    def each(self, task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Run a task for each tuple of arguments, on all workers."""
-        if self.pool is None or len(arguments) < 2:
-            return [task(*given) for given in arguments]
-        rest = [self.pool.submit(task, *given) for given in arguments[1:]]
-        return [task(*arguments[0]), *(one.result() for one in rest)]
-
-    def shares(self, n: int) -> list[tuple[int, int]]:
-        """The range 0…n-1 in as many parts as there are workers."""
-        workers = self.workers if n >= FEW else 1
-        return [(n * w // workers, n * (w + 1) // workers) for w in range(workers)]
-
     def expand(self, batch: Chunk, full: Any, only: Any = NO_STEPS) -> Any:
         """Candidates of all rows, of the steps `only` if it is given; how often each step fired."""
         rows, steps, ranges = len(batch.rows), len(self.model.steps), self.shares(len(batch.rows))
@@ -245,14 +233,21 @@ class Search:
             again = [np.empty(len(todo[w]), np.uint32) for w in busy]
             for w in busy:
                 self.seen[w][:] = 0
+            told: set[int] = set()
+
+            def learn(k: int, answer: tuple[int, int, int, int], busy: list[int] = busy, told: set[int] = told) -> None:
+                self.learn(batch, self.misses[busy[k]][: answer[2]].tolist(), told)
+
             done = self.each(kernels.expand, [
                 (t, p, full, batch.rows, batch.prints, batch.busy, only, todo[w], ends[w],
-                 c.prints[: (w + 1) * c.room], c.step, c.reaction, c.start, c.size, fired[w], self.misses[w], self.seen[w], left)
+                 c.prints[: (w + 1) * c.room], c.step, c.reaction, c.start, c.size, fired[w], self.misses[w], self.seen[w], left,
+                 kernels.scratch(steps, t.blocks.shape[1], self.tables.columns))
                 for w, left in zip(busy, again, strict=True)
-            ])  # fmt: skip
+            ], learn if self.reduction is None else None)  # fmt: skip
             learnt = False
-            for w, left, (end, unfinished, missed, failed) in zip(busy, again, done, strict=True):
-                self.learn(batch, self.misses[w][:missed].tolist())
+            for k, (w, left, (end, unfinished, missed, failed)) in enumerate(zip(busy, again, done, strict=True)):
+                if self.reduction is not None:
+                    learn(k, done[k])
                 todo[w], ends[w], learnt = left[:unfinished], end, learnt or missed > 0
                 failures.extend([failed] if failed >= 0 else [])
             if not learnt and any(len(some) for some in todo):
@@ -281,9 +276,12 @@ class Search:
         self.candidates = None  # type: ignore[assignment]  # before there are others
         return Candidates(ranges, max(rows, c.rows), max(room, c.room, 1 << 12, 8 * -(-rows // ranges) + len(self.model.steps)), self.width)
 
-    def learn(self, batch: Chunk, misses: list[list[int]]) -> None:
-        """Evaluate what was missing: pairs of a row and a step."""
-        for r, s in misses:
+    def learn(self, batch: Chunk, misses: list[list[int]], told: set[int]) -> None:
+        """Evaluate what was missing: a row, a step and the key that had no answer; `told` are the keys that have one by now."""
+        for r, s, key in misses:
+            if key in told:
+                continue
+            told.add(key)
             if s < len(self.model.steps):
                 self.tables.learn_step(batch.rows[r].tolist(), s)
             elif self.reduction is not None:
@@ -322,14 +320,20 @@ class Search:
             again = [np.empty(len(todo[w]), np.uint32) for w in left]
             for w in left:
                 self.seen[w][:] = 0
+            told: set[int] = set()
+
+            def learn(k: int, answer: tuple[int, int], left: list[int] = left, told: set[int] = told) -> None:
+                for i, check, key in self.misses[left[k]][: answer[1]].tolist():
+                    if key not in told:
+                        told.add(key)
+                        self.tables.learn_check(table[i].tolist(), check)
+
             done = self.each(judging.judge, [
                 (t, table, busy, suspect, c.new, c.reaction, ranges[w][0], todo[w], self.tables.spent, quiet, quiescent, self.active, breaches[w],
-                 self.misses[w], self.seen[w], some)
+                 self.misses[w], self.seen[w], some, *kernels.memo(len(t.looks)))
                 for w, some in zip(left, again, strict=True)
-            ])  # fmt: skip
-            for w, some, (unfinished, missed) in zip(left, again, done, strict=True):
-                for i, check in self.misses[w][:missed].tolist():
-                    self.tables.learn_check(table[i].tolist(), check)
+            ], learn)  # fmt: skip
+            for w, some, (unfinished, _) in zip(left, again, done, strict=True):
                 todo[w] = some[:unfinished]
         return self.note(breaches)
 

@@ -86,7 +86,9 @@ class Part:
         data = np.zeros(self.size + 64, np.uint8)
         ahead = -data.ctypes.data % 64
         self.address = data.ctypes.data + ahead
-        return data[ahead:][: len(data) - 64]
+        data = data[ahead:][: len(data) - 64]
+        data[8 * self.width * self.room :] = 0xFF  # no number
+        return data
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
@@ -113,7 +115,8 @@ class Part:
         before, kept = where([self]), self.data
         self.room = self.room * 2 if self.room < SMALL else self.room * 3 // 16 * 8
         self.data = self._new()
-        move_part(before, where([self]), 0, self.width)
+        filled = np.zeros(self.room >> 3, np.uint8)  # to ask for eight words one of which was just written is slow
+        move_part(before, where([self]), 0, self.width, filled)
         del kept  # not before: its address was in use
 
     def put_away(self, changed: bool = True) -> None:

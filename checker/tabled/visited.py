@@ -1,7 +1,7 @@
 """The compiled loops over the visited set: look candidates up, add those that are new, number them.
 
-The set is in parts, told apart by the top bits of the fingerprint, so that each thread has parts of its own.  Where a part is full the loops stop,
-and go on from the row that they name once it has grown; what they had done of that row does no harm.
+The set is in parts, told apart by the top bits of the fingerprint, so that it can grow, and be moved to files, part by part.  Where a part is full,
+the loops stop, and go on from the row that they name once it has grown; what they had done of that row does no harm.
 """
 
 # mypy: disable-error-code="arg-type,assignment,call-arg,no-any-return,return-value,var-annotated"
@@ -12,16 +12,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from .addresses import first_bit, matches, number_at, prefetch, put_number, put_word, word_at
+from .addresses import claim_word, first_bit, lower_number, matches, number_at, number_by_now, prefetch, put_number, put_word, word_at, word_by_now
 from .kernels import I64, U8, U16, U32, U64
+from .loops import loop
 
 UNKNOWN = np.uint32(0xFFFFFFFF)
 PARTS = 16
 PART_SHIFT = np.uint64(64 - 4)
 AHEAD = 3  # rows
-SOME = 512  # candidates: few enough for all that is asked for them to stay in the nearest cache
 
 
 class Places(NamedTuple):
@@ -33,13 +32,13 @@ class Places(NamedTuple):
     room: Any  # [part] I64: how many places; 0 if the part is not in memory
 
 
-@njit(cache=True, nogil=True)
+@loop
 def home(print_: np.uint64, room: int) -> int:
     """The bucket in which to look first: the lower half of the fingerprint, spread over the buckets."""
     return np.int64(((print_ & np.uint64(0xFFFFFFFF)) * np.uint64(room >> 3)) >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@loop
 def ask_for(places: Places, print_: np.uint64) -> None:
     """Have the memory where a fingerprint is looked up first brought near."""
     part = np.int64(print_ >> PART_SHIFT)
@@ -48,7 +47,7 @@ def ask_for(places: Places, print_: np.uint64) -> None:
     prefetch(places.numbers[part] + (bucket << np.uint64(5)))
 
 
-@njit(cache=True, nogil=True)
+@loop
 def seek(places: Places, part: int, x: np.uint64, y: np.uint64, width: int) -> tuple[int, bool]:
     """The place in a part where a fingerprint is, or that is free for it; and whether it is there."""
     keys, room = places.keys[part], places.room[part]
@@ -68,7 +67,7 @@ def seek(places: Places, part: int, x: np.uint64, y: np.uint64, width: int) -> t
             bucket = 0
 
 
-@njit(cache=True, nogil=True)
+@loop
 def put_key(places: Places, part: int, at: int, x: np.uint64, y: np.uint64, width: int) -> None:
     """Write a fingerprint into a free place."""
     put_word(places.keys[part], at, x)
@@ -76,13 +75,13 @@ def put_key(places: Places, part: int, at: int, x: np.uint64, y: np.uint64, widt
         put_word(places.seconds[part], at, y)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def halves(prints: U64, j: int) -> tuple[np.uint64, np.uint64]:
-    """A fingerprint as it is stored: its first word is not 0."""
-    return max(prints[j, 0], np.uint64(1)), prints[j, prints.shape[1] - 1]
+    """A fingerprint as it is stored: no word of it is 0."""
+    return max(prints[j, 0], np.uint64(1)), max(prints[j, prints.shape[1] - 1], np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@loop
 def find(places: Places, prints: U64, lo: int, hi: int, target: U32) -> None:
     """The numbers of the states that the candidates lo…hi-1 lead to, where they are in a part that is in memory; the others keep theirs."""
     for j in range(lo, hi):
@@ -94,7 +93,7 @@ def find(places: Places, prints: U64, lo: int, hi: int, target: U32) -> None:
                 target[j] = number_at(places.numbers[part], at)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def insert(
     places: Places, left: I64, prints: U64, start: U32, size: U16, row: int, rows: int, base: int, count: int, target: U32, new: U32, origin: U32,
 ) -> tuple[int, int]:  # fmt: skip
@@ -128,91 +127,124 @@ def insert(
     return rows, count
 
 
-@njit(cache=True, nogil=True)
-def insert_some(
-    places: Places, mine: U8, left: I64, prints: U64, start: U32, size: U16, row: int, rows: int, base: int, target: U32, place: U32,
-) -> int:  # fmt: skip
-    """Look up those candidates of the rows row…rows-1 that belong to some parts, all of which are in memory, and add those that are new.
+@loop
+def seek_or_claim(places: Places, part: int, x: np.uint64, y: np.uint64, width: int) -> tuple[int, bool]:
+    """As `seek`, where other threads add fingerprints too; one that is not there is added.  So the number of its state is not there yet, perhaps."""
+    keys, seconds, room = places.keys[part], places.seconds[part], places.room[part]
+    bucket = home(x, room)
+    while True:
+        found = matches(keys + np.uint64(64 * bucket), x)
+        while found:
+            at = 8 * bucket + first_bit(found)
+            if width == 1:
+                return at, True
+            z = word_by_now(seconds, at)
+            while z == 0:  # it is about to be written
+                z = word_by_now(seconds, at)
+            if z == y:
+                return at, True
+            found &= found - np.uint64(1)
+        free = matches(keys + np.uint64(64 * bucket), np.uint64(0))
+        if free:
+            at = 8 * bucket + first_bit(free)
+            if claim_word(keys, at, x) == 0:
+                if width > 1:
+                    put_word(seconds, at, y)
+                return at, False
+        else:
+            bucket += 1
+            if bucket == room >> 3:
+                bucket = 0
 
-    A state's number goes to `target`; a new one is `base` + the candidate that it was first seen at, and `place` tells where that was added.
-    Answers the row from which to go on once a part that was full has grown, or `rows`.
+
+@loop
+def insert_some(
+    places: Places, asked: U8, left: I64, prints: U64, start: U32, size: U16, ahead: I64, row: int, rows: int, base: int, target: U32, place: U32,
+) -> int:  # fmt: skip
+    """Look up those candidates of the rows row…rows-1 that belong to the parts that are asked, all in memory, and add those that are new.
+
+    Other threads do so with other rows.  A state's number goes to `target`.  For a new one that is, until all are done, `base` + the rank of a
+    candidate that leads to it, in the order of the rows; `ahead` tells the rank of each row's first.  At its place, which `place` tells, is the
+    least of these.  `left` says how many more this thread may add to each part.  Answers the row from which to go on once a part has grown, or
+    `rows`.
     """
-    width, most = prints.shape[1], np.int64(SOME)
+    width = prints.shape[1]
     for r in range(row, rows):
-        most = max(most, np.int64(size[r]))
-    some = np.empty(most, np.int64)
-    while row < rows:
-        n, after = 0, row
-        while after < rows and n + size[after] <= most:
-            for j in range(start[after], start[after] + size[after]):
-                some[n] = j
-                n += mine[np.int64(prints[j, 0] >> PART_SHIFT)]
-            after += 1
-        for k in range(n):
-            ask_for(places, prints[some[k], 0])
-        for k in range(n):
-            j = some[k]
+        if r + AHEAD < rows:
+            for j in range(start[r + AHEAD], start[r + AHEAD] + size[r + AHEAD]):
+                if asked[np.int64(prints[j, 0] >> PART_SHIFT)]:
+                    ask_for(places, prints[j, 0])
+        rank = base + ahead[r] - np.int64(start[r])
+        for j in range(start[r], start[r] + size[r]):
             part = np.int64(prints[j, 0] >> PART_SHIFT)
-            x, y = halves(prints, j)
-            at, there = seek(places, part, x, y, width)
-            if there:
-                target[j] = number_at(places.numbers[part], at)
+            if not asked[part]:
                 continue
             if left[part] == 0:
-                return row
-            left[part] -= 1
-            put_key(places, part, at, x, y, width)
-            put_number(places.numbers[part], at, np.uint32(base + j))
-            target[j] = base + j
-            place[j] = at
-        row = after
+                return r
+            x, y = halves(prints, j)
+            at, there = seek_or_claim(places, part, x, y, width)
+            number = np.int64(number_by_now(places.numbers[part], at))
+            if there and number < base:
+                target[j] = number
+                continue
+            left[part] -= not there
+            target[j], place[j] = rank + j, at
+            if number > rank + j:
+                lower_number(places.numbers[part], at, np.uint32(rank + j))
     return rows
 
 
-@njit(cache=True, nogil=True)
-def place_again(places: Places, moved: U8, prints: U64, start: U32, size: U16, rows: int, base: int, target: U32, place: U32) -> None:
-    """Tell anew where the new states among the candidates were added, in parts that have grown since."""
-    for r in range(rows):
+@loop
+def place_again(places: Places, moved: U8, prints: U64, start: U32, size: U16, row: int, rows: int, base: int, target: U32, place: U32) -> None:
+    """Tell anew where the new states among the candidates of some rows were added, in parts that have grown since."""
+    for r in range(row, rows):
         for j in range(start[r], start[r] + size[r]):
             part = np.int64(prints[j, 0] >> PART_SHIFT)
-            if moved[part] and target[j] == base + j:
+            if moved[part] and target[j] >= base:
                 x, y = halves(prints, j)
                 place[j] = seek(places, part, x, y, prints.shape[1])[0]
 
 
-@njit(cache=True, nogil=True)
-def count_new(target: U32, start: U32, size: U16, lo: int, hi: int, base: int) -> int:
-    """How many of the candidates of the rows lo…hi-1 are new."""
+@loop
+def find_first(
+    places: Places, asked: U8, prints: U64, start: U32, size: U16, ahead: I64, lo: int, hi: int, base: int, target: U32, place: U32
+) -> int:  # fmt: skip
+    """Have `target` tell the first candidate that leads to a new state, in the parts that are asked; how many of these the rows lo…hi-1 have."""
     count = 0
     for r in range(lo, hi):
+        rank = base + ahead[r] - np.int64(start[r])
         for j in range(start[r], start[r] + size[r]):
-            count += target[j] == base + j
+            if target[j] >= base:
+                part = np.int64(prints[j, 0] >> PART_SHIFT)
+                if asked[part]:
+                    target[j] = number_at(places.numbers[part], np.int64(place[j]))
+                    count += target[j] == rank + j
     return count
 
 
-@njit(cache=True, nogil=True)
+@loop
 def number_new(
-    places: Places, prints: U64, target: U32, place: U32, start: U32, size: U16, lo: int, hi: int, base: int, count: int,
+    places: Places, prints: U64, target: U32, place: U32, start: U32, size: U16, ahead: I64, lo: int, hi: int, base: int, count: int,
     final: U32, new: U32, origin: U32,
 ) -> None:  # fmt: skip
-    """Number the new states of the rows lo…hi-1 in their order, from `base` + `count` on, in `final` and in the parts that are in memory."""
+    """Number the new states of the rows lo…hi-1 in their order, from `base` + `count` on: by rank in `final`, and in the parts that are in memory."""
     for r in range(lo, hi):
+        rank = ahead[r] - np.int64(start[r])
         for j in range(start[r], start[r] + size[r]):
-            if target[j] == base + j:
-                final[j] = base + count
+            if target[j] == base + rank + j:
+                final[rank + j] = base + count
                 new[count] = j
                 origin[count] = r
-                count += 1
                 part = np.int64(prints[j, 0] >> PART_SHIFT)
                 if places.room[part] > 0:
-                    put_number(places.numbers[part], np.int64(place[j]), final[j])
+                    put_number(places.numbers[part], np.int64(place[j]), np.uint32(base + count))
+                count += 1
 
 
-@njit(cache=True, nogil=True)
-def move_part(before: Places, after: Places, part: int, width: int) -> None:
-    """Move a part of the visited set into a larger hash table, which is empty."""
+@loop
+def move_part(before: Places, after: Places, part: int, width: int, filled: U8) -> None:
+    """Move a part of the visited set into a larger hash table, which is empty; `filled`, by bucket, is 0."""
     room = after.room[part]
-    filled = np.zeros(room >> 3, np.uint8)  # by bucket; to ask for eight words one of which was just written is slow
     for i in range(before.room[part]):
         x = word_at(before.keys[part], i)
         if x != 0:
@@ -229,7 +261,7 @@ def move_part(before: Places, after: Places, part: int, width: int) -> None:
             put_number(after.numbers[part], at, number_at(before.numbers[part], i))
 
 
-@njit(cache=True, nogil=True)
+@loop
 def targets(
     owed: U8, target: U32, step: U16, start: U32, size: U16, lo: int, hi: int, base: int, final: U32, degree: U16, out: U32,
 ) -> int:  # fmt: skip
@@ -249,7 +281,7 @@ def targets(
     return at
 
 
-@njit(cache=True, nogil=True)
+@loop
 def unfold(
     start: U32, size: U16, step: U16, owed: U8, known: U32, only_owed: bool, first: int, row_out: Any, step_out: U16, target_out: U32
 ) -> int:  # fmt: skip

@@ -23,69 +23,68 @@ class VisitedSet:
         self.each = each
 
     def insert(self, c: Candidates, rows: int, shares: list[tuple[int, int]], base: int) -> int:
-        """Look up the candidates of so many rows, each worker those of its share, and add those that are new, which get the numbers from `base` on.
+        """Look up the candidates of so many rows, which may be shared, and add those that are new, which get the numbers from `base` on.
 
         Answers how many they are.  Raises StoreError.
         """
         away = [p for p, part in enumerate(self.parts) if part.away]
         if len(shares) > 1 or away:
-            return self._insert_apart(c, rows, shares, base, away)
+            return self._insert_shared(c, rows, shares, base, away)
         c.late, row, fresh = False, 0, 0
         while row < rows:
-            left = self._room_left()
+            left = np.array([part.left for part in self.parts])
+            before = left.copy()
             row, fresh = visited.insert(where(self.parts), left, c.prints, c.start, c.size, row, rows, base, fresh, c.target, c.new, c.origin)
-            self._fill(left)
+            self._fill(before - left, left == 0)
         return fresh
 
-    def _insert_apart(self, c: Candidates, rows: int, shares: list[tuple[int, int]], base: int, away: list[int]) -> int:
-        """As `insert`, each worker for parts of its own, and then each part that is away for itself."""
-        here = [p for p in range(visited.PARTS) if p not in away]
-        c.late = True
-        self._insert_parts(c, rows, base, [[p for p in here if p % len(shares) == share] for share in range(len(shares))])
+    def _insert_shared(self, c: Candidates, rows: int, shares: list[tuple[int, int]], base: int, away: list[int]) -> int:
+        """As `insert`, in shares; first in the parts that are in memory, and then in each one that is away."""
+        c.late, size = True, c.size[:rows].astype(np.int64)
+        ahead = np.cumsum(size) - size
+        counts = self._insert_parts(c, shares, ahead, base, [p for p in range(visited.PARTS) if p not in away])
         before = [part.count for part in self.parts]
         for p in away:
             self.parts[p].fetch()
-            self._insert_parts(c, rows, base, [[p]])
+            counts += self._insert_parts(c, shares, ahead, base, [p])
             self.parts[p].put_away(self.parts[p].count > before[p])
-        counts = self.each(visited.count_new, [(c.target, c.start, c.size, lo, hi, base) for lo, hi in shares])
-        places, fresh = where(self.parts), int(sum(counts))
+        places, fresh, after = where(self.parts), int(counts.sum()), np.cumsum(counts).tolist()
         self.each(visited.number_new, [
-            (places, c.prints, c.target, c.place, c.start, c.size, lo, hi, base, sum(counts[:share]), c.final, c.new, c.origin)
-            for share, (lo, hi) in enumerate(shares)
+            (places, c.prints, c.target, c.place, c.start, c.size, ahead, lo, hi, base, count, c.final, c.new, c.origin)
+            for (lo, hi), count in zip(shares, [0, *after], strict=False)
         ])  # fmt: skip
         if away:
-            new = c.new[:fresh]
-            part_of = c.prints[new, 0] >> visited.PART_SHIFT
+            part_of = c.prints[c.new[:fresh], 0] >> visited.PART_SHIFT
             for p in away:
-                added = new[part_of == p]
-                self.parts[p].number_later(c.place[added], c.final[added])
+                added = np.flatnonzero(part_of == p)
+                self.parts[p].number_later(c.place[c.new[added]], (base + added).astype(np.uint32))
         return fresh
 
-    def _insert_parts(self, c: Candidates, rows: int, base: int, chosen: list[list[int]]) -> None:
-        """Look candidates up in some parts, which are in memory: in some on each worker."""
-        mine, row = np.zeros((len(chosen), visited.PARTS), np.uint8), [0] * len(chosen)
-        moved = np.zeros(visited.PARTS, np.uint8)
-        for share, parts in enumerate(chosen):
-            mine[share, parts] = 1
-        while todo := [share for share in range(len(chosen)) if row[share] < rows]:
-            places, left = where(self.parts), self._room_left()
+    def _insert_parts(self, c: Candidates, shares: list[tuple[int, int]], ahead: Any, base: int, parts: list[int]) -> Any:
+        """Look candidates up in some parts, which are in memory; `ahead` of each row there are so many of them.  How many are new, by share."""
+        asked, moved, row = np.zeros(visited.PARTS, np.uint8), np.zeros(visited.PARTS, np.uint8), [lo for lo, _ in shares]
+        asked[parts] = 1
+        while todo := [share for share, (_, hi) in enumerate(shares) if row[share] < hi]:
+            places, before = where(self.parts), np.array([[part.left // len(todo) for part in self.parts]] * len(todo))
+            left = before.copy()
             done = self.each(visited.insert_some, [
-                (places, mine[share], left, c.prints, c.start, c.size, row[share], rows, base, c.target, c.place) for share in todo
+                (places, asked, left[k], c.prints, c.start, c.size, ahead, row[share], shares[share][1], base, c.target, c.place)
+                for k, share in enumerate(todo)
             ])  # fmt: skip
             for share, reached in zip(todo, done, strict=True):
                 row[share] = reached
-            moved[self._fill(left)] = 1
+            moved[self._fill((before - left).sum(axis=0), asked.astype(bool) & (left == 0).any(axis=0))] = 1
+        places = where(self.parts)
         if moved.any():
-            visited.place_again(where(self.parts), moved, c.prints, c.start, c.size, rows, base, c.target, c.place)
+            self.each(visited.place_again, [(places, moved, c.prints, c.start, c.size, lo, hi, base, c.target, c.place) for lo, hi in shares])
+        return np.array(self.each(visited.find_first, [
+            (places, asked, c.prints, c.start, c.size, ahead, lo, hi, base, c.target, c.place) for lo, hi in shares
+        ]))  # fmt: skip
 
-    def _room_left(self) -> Any:
-        """How many more states each part has room for."""
-        return np.array([part.left for part in self.parts])
-
-    def _fill(self, left: Any) -> list[int]:
-        """The parts have been filled so far; if one is full, those that nearly are grow.  Answers which did."""
-        for part, more in zip(self.parts, left.tolist(), strict=True):
-            part.count += part.left - more
-        growing = [] if left.all() else [p for p, part in enumerate(self.parts) if not part.away and 32 * part.left <= part.count]
+    def _fill(self, more: Any, full: Any) -> list[int]:
+        """The parts have so many more; if there are full ones, these and those that nearly are grow.  Answers which did."""
+        for part, added in zip(self.parts, more.tolist(), strict=True):
+            part.count += added
+        growing = [p for p, part in enumerate(self.parts) if full[p] or (full.any() and not part.away and 32 * part.left <= part.count)]
         self.each(Part.grow, [(self.parts[p],) for p in growing])
         return growing

@@ -1,0 +1,64 @@
+"""Threads that share the work of compiled loops, which let other threads run meanwhile."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+FEW = 1 << 10  # rows that are not worth a second thread
+PIECES = 4  # for each thread, so that none waits long for another
+SOON = 0.0005  # seconds after which Python is left to a thread that waits for it
+
+
+class Workers:
+    """So many threads, that of the caller among them."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.most = count * PIECES if count > 1 else 1  # pieces
+        self.pool = ThreadPoolExecutor(count - 1) if count > 1 else None
+
+    def shares(self, n: int) -> list[tuple[int, int]]:
+        """The range 0…n-1 in pieces."""
+        pieces = min(self.most, max(1, 2 * n // FEW))
+        return [(n * k // pieces, n * (k + 1) // pieces) for k in range(pieces)]
+
+    def each(self, task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], after: Callable[[int, Any], None] | None = None) -> list[Any]:
+        """Run a task for each tuple of arguments.  What each answers is given to `after` by the caller's thread, while others may be at work."""
+        answers: list[Any] = [None] * len(arguments)
+        todo, done = iter(range(len(arguments))), deque[int]()  # both are shared: to take from them, or to add to them, is one step
+
+        def work() -> Iterator[None]:
+            for k in todo:
+                answers[k] = task(*arguments[k])
+                done.append(k)
+                yield
+
+        def tell() -> None:
+            while done and after is not None:
+                after(k := done.popleft(), answers[k])
+
+        others = [] if self.pool is None else [self.pool.submit(deque, work(), 0) for _ in range(min(self.count, len(arguments)) - 1)]
+        try:
+            for _ in work():
+                tell()
+        finally:
+            for other in others:
+                other.result()
+        tell()
+        return answers
+
+    @contextmanager
+    def in_turns(self) -> Iterator[None]:
+        """Python goes from thread to thread soon: those that have just left a compiled loop need it for a moment only."""
+        before = sys.getswitchinterval()
+        if self.pool is not None:
+            sys.setswitchinterval(SOON)
+        try:
+            yield
+        finally:
+            sys.setswitchinterval(before)

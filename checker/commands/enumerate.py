@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice, product
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -90,9 +91,11 @@ def enumerated(options: dict[str, Any]) -> Iterator[Scenario]:
     from roamcheck.checker.solver.phrases import constraint
 
     bounds, constraints = to_bounds(options), tuple(constraint(text) for text in options["where"])
-    about = solving.estimate(bounds, constraints)
-    if about > MANY and not options["yes"] and options["at_most"] is None:
-        raise BoundsError(f"about {about:,.0f} candidates are to be looked at: narrow the bounds, add a --where, take --at-most N, or say --yes")
+    bounded = options["yes"] or options["at_most"] is not None
+    about = options["at_most"] or solving.estimate(bounds, constraints, enough=inf if bounded else MANY)
+    if about > MANY and not bounded:
+        more = "narrow the bounds, add a --where, take --at-most N, or say --yes"
+        raise BoundsError(f"about {about:,.0f} candidates or more are to be looked at: {more}")
     found = islice(solving.enumerate_scenarios(bounds, constraints), options["at_most"])
     with report.counting("candidates", about) as tick:
         for number, candidate in enumerate(found, 1):

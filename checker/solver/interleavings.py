@@ -304,8 +304,7 @@ class Interleavings:
         differs: list[Any] = [z3.Not(included[e]) for e in order]
         for i, e in enumerate(order):
             differs += [place[f] < place[e] for f in order[i + 1 :] if run.events[e].touched & run.events[f].touched]
-        last = order[-1] if order else None
         others = [e for e in range(len(run.events)) if e not in order]
-        differs += [z3.And(included[e], place[e] < place[last]) for e in others if last is not None]
-        solver.add(z3.Or(*differs))
+        differs += [z3.And(included[e], place[e] < place[order[-1]]) if order else included[e] for e in others]
+        solver.add(z3.Or(differs) if differs else z3.BoolVal(False, self.context))
 

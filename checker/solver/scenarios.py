@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import permutations
+from math import inf
 from random import Random
 from typing import Any
 
@@ -243,10 +244,14 @@ def enumerate_scenarios(bounds: Bounds, constraints: tuple[Callable[[Problem], z
         yield from problem.candidates()
 
 
-def estimate(bounds: Bounds, constraints: tuple[Callable[[Problem], z3.BoolRef], ...] = (), probes: int = 8, seed: int = 0) -> float:
-    """About how many candidates there are, before renamed ones are taken for one."""
+def estimate(
+    bounds: Bounds, constraints: tuple[Callable[[Problem], z3.BoolRef], ...] = (), probes: int = 8, seed: int = 0, enough: float = inf
+) -> float:  # fmt: skip
+    """About how many candidates there are, before renamed ones are taken for one; where they are more than `enough`, those of the first overlays."""
     total, random = 0.0, Random(seed)
     for problem in problems(bounds, constraints):
         problem.state()
         total += sum(problem.probe(random) for _ in range(probes)) / probes
+        if total > enough:
+            break
     return total

@@ -233,6 +233,12 @@ def test_a_contradiction_leaves_nothing() -> None:
     assert estimate(Bounds((Size(3),)), both) == 0
 
 
+def test_an_estimate_ends_where_there_are_enough() -> None:
+    """However many overlays there are: it stands before a refusal."""
+    bounds = Bounds((Size(4),))
+    assert 0 < estimate(bounds, enough=1) < estimate(bounds)
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [

@@ -1,10 +1,11 @@
 """How many scenarios there are within bounds: what the enumeration finds, against a count that knows nothing of Z3 (tests/support/brute.py).
 
-    python benchmarks/counts.py [--most N] [--keep]
+    python benchmarks/counts.py [--most N] [--alone N] [--keep]
 
 Every number of brokers up to five, of subscribers up to two, of moves up to two, with one event and without; of every kind of move where the labelled
-scenarios are at most N (default 100,000), else of every pair of kinds, else of every kind, and ordered where that is within N too.  What is beyond
-it is listed as left out.  --keep writes benchmarks/results/counts.json after each bound, and takes from there what was counted before.
+scenarios are at most N (default 100,000), else of every pair of kinds, else of every kind, and ordered where that is within N too; of one kind in any
+order up to another N (default 450,000).  What is beyond is listed as left out.  --keep writes benchmarks/results/counts.json after each bound, and
+takes from there what was counted before.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def look(one: Case) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=100_000, metavar="N")
+    parser.add_argument("--alone", type=int, default=450_000, metavar="N")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
     before = json.loads(RESULTS.read_text(encoding="utf-8"))["bounds"] if options.keep and RESULTS.exists() else []
@@ -84,7 +86,7 @@ def main() -> int:
             "brokers": size.brokers, "subscribers": size.subscribers, "events": size.events, "moves": size.moves,
             "kinds": [KINDS[kind] for kind in bounds.kinds], "ordered": bounds.ordered, "labelled": one.labelled,
         }  # fmt: skip
-        if one.labelled <= options.most:
+        if one.labelled <= (options.most if bounds.ordered or len(bounds.kinds) > 1 else options.alone):
             row = known.get(json.dumps({**row, "enumerated": 0, "counted": 0})) or {**row, **look(one)}
         rows.append(row)
         if options.keep:

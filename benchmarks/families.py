@@ -73,12 +73,36 @@ def families() -> Iterator[Family]:
         yield Family(f"5-brokers-2b-{bounce}", 5, free=B2, assume=assume)
         yield Family(f"5-brokers-1c1b-{bounce}", 5, free=C1B1, assume=assume)
         yield Family(f"5-brokers-1c2b-{bounce}", 5, free=C1B2, assume=assume)
+        yield from noticed_apart(bounce)
+        yield from merging_at_once(bounce)
+
+
+def noticed_apart(bounce: str) -> Iterator[Family]:
+    """Those in which the ends of a link that falls notice it one by one."""
+    assume = {"bounce": bounce, "notice": "apart"}
+    yield Family(f"3-brokers-2b-apart-{bounce}", 3, free=B2, assume=assume)
+    yield Family(f"3-brokers-1c1b-apart-{bounce}", 3, free=C1B1, assume=assume)
+    yield Family(f"3-brokers-1c2b-apart-{bounce}", 3, free=C1B2, assume=assume)
+    yield Family(f"3-brokers-1-change-1b-apart-{bounce}", 3, changes=1, free={"broker-moves": 1}, assume=assume)
+    yield Family(f"3-brokers-durable-crash-2b-apart-{bounce}", 3, free={**B2, "crashes": 1}, assume=assume)
+    yield Family(f"4-brokers-cut-merge-apart-{bounce}", 4, free=CUT_MERGE, assume=assume)
+    yield Family(f"4-brokers-1c1b-apart-{bounce}", 4, free=C1B1, assume=assume)
+    yield Family(f"4-brokers-2b-apart-{bounce}", 4, free=B2, assume=assume)
+
+
+def merging_at_once(bounce: str) -> Iterator[Family]:
+    """Those in which components merge again while an earlier merge still turns next hops."""
+    assume, reading, free = {"bounce": bounce}, {"merges": "at-once"}, {"merges": 2}
+    yield Family(f"4-brokers-in-3-trees-2-merges-at-once-{bounce}", 4, trees=(3,), free=free, assume=assume, reading=reading)
+    yield Family(f"4-brokers-cut-2-merges-at-once-{bounce}", 4, trees=(2,), free={**free, "link-failures": 1}, assume=assume, reading=reading)
+    yield Family(f"5-brokers-in-3-trees-2-merges-at-once-{bounce}", 5, trees=(3,), free=free, assume=assume, reading=reading)
 
 
 def explored(family: Family, contender: str, seconds: float | None) -> dict[str, Any]:
     """What came of a family under a protocol and a set of readings; seconds are those of a core, whatever else the machine does."""
     protocol, _, readings = contender.partition(":")
-    task, tally, largest = Task(partial(question, protocol=protocol, readings=readings or None), reduce=False), Tally(), 0
+    ask = partial(question, protocol=protocol, readings=readings or None, reading=dict(family.reading))
+    task, tally, largest = Task(ask, reduce=False), Tally(), 0
     load()
     begun = time.process_time()
     scenarios, complete = [*members(family)], True

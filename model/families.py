@@ -32,6 +32,7 @@ class Family:
     publisher_moves: int = 0
     free: Mapping[str, int] = field(default_factory=dict)
     assume: Mapping[str, str] = field(default_factory=dict)
+    reading: Mapping[str, str] = field(default_factory=dict)  # under which it is asked, whatever else is read how
 
     def __post_init__(self) -> None:
         assert 0 <= self.changes <= 2, "a filter comes, and a filter goes"

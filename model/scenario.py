@@ -136,8 +136,8 @@ class Assumptions:
     bounce: str = "atomic"
     client_links: str = "queued"
     radio: str = "reliable"
-    notice: str = "together"
     lossy: tuple[str, ...] = ()  # of MESSAGE_KINDS, in that order; () = every kind
+    notice: str = "together"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,12 +113,13 @@ def large(_: str) -> str:
     """Single runs over networks too large to exhaust."""
     if not LARGE.exists():
         return "No results are kept; `python benchmarks/large.py --keep` searches."
-    rows = []
-    for row in json.loads(LARGE.read_text(encoding="utf-8"))["rows"]:
+    kept, rows = json.loads(LARGE.read_text(encoding="utf-8")), []
+    for row in kept["rows"]:
         found = [cell for protocol, readings in CONTENDERS for cell in seen(row["found"][f"{protocol}:{readings}"])]
         rows.append([str(row["brokers"]), row["budget"], *found])
     head = ["brokers", "what moves", *(f"{title}: {what}" for title in TITLES for what in ("networks that fail", "steps"))]
-    return table(head, rows, 2)
+    how = f"`python benchmarks/large.py --networks {kept['networks']} --examples {kept['examples']} --keep`"
+    return table(head, rows, 2) + f"\n\n{how}; a run has at most {kept['longest']} steps, and a network that fails is left then."
 
 
 def seen(found: dict[str, int]) -> list[str]:

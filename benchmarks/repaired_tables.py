@@ -13,6 +13,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
+from families import families as all_families  # noqa: E402
+
 from roamcheck.checker.trace import loads  # noqa: E402
 from roamcheck.spec.readings import READINGS, REPAIRED  # noqa: E402
 from support.ingredients import MISSED  # noqa: E402
@@ -59,7 +61,8 @@ def families(_: str) -> str:
         sums += [f"{sum(row['failing'] for row in mine):,} of {sum(row['scenarios'] for row in mine):,}", f"{sum(row['states'] for row in mine):,}"]
         sums += [f"{sum(row['seconds'] for row in mine):,.0f}"]
     head = ["family", "scenarios", *(f"{title}{what}" for title in TITLES for what in (" fail", ": states", ": s"))]
-    return table(head, [*rows, sums], 1)
+    missing = [f"`{one.name}`" for one in all_families() if (one.name, *CONTENDERS[0]) not in kept]
+    return table(head, [*rows, sums], 1) + (f"\n\nDefined and not explored yet: {', '.join(missing)}." if missing else "")
 
 
 def explored(row: dict[str, Any] | None) -> list[str]:

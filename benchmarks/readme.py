@@ -6,7 +6,8 @@
 A generated part stands between `<!-- generated: WHAT -->` and `<!-- end -->`.  WHAT is `$ roamcheck …`, a command whose output is
 shown; `fault SCENARIO PROPERTY LINES [--OPTION …]`, the shortest counterexample as a chart, which must pass the printed LINES ("Alg. 6 l.28, Alg. 4
 l.20"); `verdicts printed|amended`, a table from tests/agreement/table.json; `sweep printed|amended`, one from
-benchmarks/results/sweep_table.json; or `engines`, a table from benchmarks/results/engines.json.
+benchmarks/results/sweep_table.json; `engines`, a table from benchmarks/results/engines.json; or what repaired_tables.py makes: `listing`,
+`families`, `costs`, `ingredients`, `large`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from repaired_tables import PARTS
 
 from roamcheck.spec.properties import PROPERTIES, not_applicable
 from roamcheck.spec.protocols import PROTOCOLS
@@ -158,6 +161,8 @@ def generate(what: str) -> str:
         return sweep(argument)
     if kind == "fault":
         return fault(argument)
+    if kind in PARTS:
+        return PARTS[kind](argument)
     return transcript(what) if kind == "$" else verdicts(argument)
 
 

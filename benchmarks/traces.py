@@ -1,5 +1,5 @@
-"""Writes traces/: the runs of the papers' figures, and a shortest counterexample for every pair (protocol, property) that is
-violated on a bundled scenario with printed readings.
+"""Writes traces/: the runs of the papers' figures, a shortest counterexample for every pair (protocol, property) that is violated on a
+bundled scenario with printed readings, and one for each ingredient of the repaired protocol that is taken out.
 
     python benchmarks/traces.py
 
@@ -20,9 +20,16 @@ from roamcheck.checker.check import answer  # noqa: E402
 from roamcheck.checker.files import load_scenario, write_text  # noqa: E402
 from roamcheck.checker.question import question  # noqa: E402
 from roamcheck.checker.trace import Steps, dumps, record  # noqa: E402
+from roamcheck.spec.readings import REPAIRED  # noqa: E402
 from support.figures import FIGURES, follow  # noqa: E402
+from support.ingredients import MISSED  # noqa: E402
 
 TRACES = HERE.parent / "traces"
+
+
+def without(ingredient: str) -> str:
+    """The name of the trace of a run that breaks the repaired protocol without an ingredient."""
+    return f"{REPAIRED}.without-{ingredient}.jsonl"
 
 
 def main() -> None:
@@ -40,6 +47,10 @@ def main() -> None:
             kept.add(f"{protocol}.{prop}.jsonl")
             write_text(TRACES / f"{protocol}.{prop}.jsonl", dumps(given.traces[prop]))
             print(protocol, prop, given.traces[prop].header.length, scenario, flush=True)
+    for ingredient, (scenario, _, (prop, *_)) in MISSED.items():
+        given = answer(question(load_scenario(scenario), protocol=REPAIRED, reading={ingredient: "taken-out"}, properties=(prop,)))
+        kept.add(without(ingredient))
+        write_text(TRACES / without(ingredient), dumps(given.traces[prop]))
     for path in TRACES.glob("*.jsonl"):
         if path.name not in kept:
             path.unlink()

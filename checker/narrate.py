@@ -56,7 +56,7 @@ def step_text(replayed: Replayed) -> Iterator[str]:
             yield f"{'':{MARGIN}}{sender} sends {what[2:]} to {receiver}" if verb == "to" else f"{'':{MARGIN}}{sender} {verb} {receiver}: {what[2:]}"
         elif "→" in slot and not (replayed.message is not None and what == f"− {describe(replayed.message)}"):
             yield f"{'':{MARGIN}}{slot}: {what[2:]} is gone with the link"
-        elif "→" not in slot and not what.startswith(("N + ", "N − ")):  # the overlay's links say the same
+        elif "→" not in slot and not slot.startswith("fallen ") and not what.startswith(("N + ", "N − ")):  # the overlay's links say the same
             yield f"{'':{MARGIN}}{change}"
 
 
@@ -74,6 +74,8 @@ def headline(replayed: Replayed) -> str:
             return f"the radio loses {what} from {arguments['from']} to {arguments['to']}"
         case "timeout":
             return f"the timer of {arguments['from']} for {arguments['to']} runs out: it sends again what was not acknowledged"
+        case "notice":
+            return f"{who} notices that its link to {arguments['to']} has fallen"
         case "turn":
             return f"the heartbeat of the new leader reaches {who}, which turns round"
         case "publish":

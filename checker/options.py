@@ -27,6 +27,7 @@ QUESTION = (
     click.option("--bounce", type=click.Choice(ASSUMPTIONS["bounce"]), help="When the sender learns of it."),
     click.option("--client-links", type=click.Choice(ASSUMPTIONS["client-links"]), help="Clients talk through channels, or at once."),
     click.option("--radio", type=click.Choice(ASSUMPTIONS["radio"]), help="Whether messages may be lost, and whether the sender learns of it."),
+    click.option("--notice", type=click.Choice(ASSUMPTIONS["notice"]), help="When the two ends of a falling link notice it."),
     click.option("--losses", type=click.IntRange(0, 1000), metavar="N", help="How many messages the radio may lose (default: the file's)."),
     click.option("--property", "properties", multiple=True, metavar="NAME", help="Ask only this property (repeatable)."),
 )

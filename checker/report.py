@@ -253,7 +253,8 @@ def assumptions_text(question: Question) -> str:
     """The assumptions in force."""
     assume, losses = question.assume, question.scenario.free.losses
     radio = assume.radio if assume.radio == "reliable" else f"{assume.radio}({losses}{', ' + ' '.join(assume.lossy) if assume.lossy else ''})"
-    return f"in-flight={assume.in_flight}, bounce={assume.bounce}, client-links={assume.client_links}, radio={radio}"
+    notice = "" if assume.notice == "together" else f", notice={assume.notice}"
+    return f"in-flight={assume.in_flight}, bounce={assume.bounce}, client-links={assume.client_links}, radio={radio}{notice}"
 
 
 def counts(given: Answer) -> None:

@@ -16,7 +16,7 @@ from roamcheck import __version__
 from roamcheck.model.build import possible_links, possible_visitors
 from roamcheck.model.encoding import DIGEST, NoMessage, digest, message_from_data, to_data
 from roamcheck.model.interface import Disabled, Model, State, Step, fire
-from roamcheck.model.scenario import ASSUMPTIONS, JSON, Assumptions, Scenario, ScenarioError, as_data, from_data
+from roamcheck.model.scenario import ASSUMPTIONS, JSON, Assumptions, Scenario, ScenarioError, as_data, assumed_values, from_data
 from roamcheck.model.scenario_check import Problem, Table, dotted
 from roamcheck.spec.breach import Breach
 from roamcheck.spec.filters import NAME, printable, show
@@ -38,6 +38,7 @@ ARGUMENTS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {  # of each kind 
     "turn": (("broker",),),
     "lose": (("from", "to"),),
     "timeout": (("from", "to"),),
+    "notice": (("broker", "to"),),
     "publish": (("publisher", "event"),),
     "subscribe": (("subscriber", "filter"),),
     "unsubscribe": (("subscriber", "filter"),),
@@ -48,7 +49,7 @@ ARGUMENTS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {  # of each kind 
     "merge": (("broker", "to"),),
     "crash": (("broker", "state"),),
 }  # and each of the environment the `move` of the scenario that it is
-OWN_ACCORD: Final = ("deliver", "return", "turn", "lose", "timeout")  # what no move of the scenario does
+OWN_ACCORD: Final = ("deliver", "return", "turn", "lose", "timeout", "notice")  # what no move of the scenario does
 _HEADER: Final = (
     "format", "scenario", "protocol", "readings", "assumptions", "property", "breach", "loop", "length", "engine", "seed", "version", "initial",
     "digest",
@@ -190,7 +191,7 @@ def dumps(trace: Trace) -> str:
 
 def assumptions_data(assume: Assumptions) -> dict[str, JSON]:
     """Every assumption by its name; lossy = [] stands for every kind of message."""
-    return {name: getattr(assume, name.replace("-", "_")) for name in ASSUMPTIONS} | {"lossy": [*assume.lossy]}
+    return assumed_values(assume) | {"lossy": [*assume.lossy]}
 
 
 def _header_data(header: Header) -> dict[str, JSON]:
@@ -341,7 +342,8 @@ def _read_readings(data: object, protocol: str) -> Readings:
 
 
 def _read_assumptions(table: Table, scenario: Scenario) -> Assumptions:
-    values = {name.replace("-", "_"): table.choice(name, values) for name, values in ASSUMPTIONS.items()}
+    named = {name: values for name, values in ASSUMPTIONS.items() if name != "notice" or name in table.data}
+    values = {name.replace("-", "_"): table.choice(name, values) for name, values in named.items()}
     lossy = table.names("lossy") if table.need("lossy", "[] stands for every kind of message") is not None else ()
     if lossy != scenario.assume.lossy:
         raise Problem(("assumptions", "lossy"), show(lossy), "not what the scenario says", f"the scenario has {show(scenario.assume.lossy)}")

@@ -57,6 +57,8 @@ def build_world(
     returned = [way for way in ways if way[0] in brokers] if assume.bounce == "later" and protocol.queues else []
     names = ["(overlay)", "(environment)", *brokers, *(s.name for s in scenario.subscribers), *(p.name for p in scenario.publishers)]
     names += [f"{u}→{v}" for u, v in ways] + [f"returned {u}→{v}" for u, v in returned]
+    fallen = [(u, v) for u in brokers for v in linkable[u]] if assume.notice == "apart" else []
+    names += [f"fallen {u}–{v}" for u, v in fallen]
     slot = {name: index for index, name in enumerate(names)}
     return World(
         scenario, protocol, rules, behaviour(protocol, algorithms), assume,
@@ -66,6 +68,7 @@ def build_world(
         publisher={PublisherId(p.name): slot[p.name] for p in scenario.publishers},
         channel={(u, v): slot[f"{u}→{v}"] for u, v in ways},
         returned={(u, v): slot[f"returned {u}→{v}"] for u, v in returned},
+        unnoticed={(u, v): slot[f"fallen {u}–{v}"] for u, v in fallen},
         linkable=linkable, visitors=visitors, names=tuple(names),
     )  # fmt: skip
 
@@ -108,6 +111,8 @@ def build(w: World, properties: Collection[str] | None = None) -> Model:
             return value == ()
         if isinstance(value, Overlay):
             return not value.turning
+        if isinstance(value, bool):
+            return not value
         return not (w.framed and due(value))
 
     start = (initial_state(w),)

@@ -19,6 +19,7 @@ class Family:
 
     Subscribers want the one filter that every event matches, all but `newcomers`, which subscribe at any time.  A filter change is a subscription of
     s1 to a second filter that every event matches too, and then the end of the first.  A publisher's move leads to any broker: one scenario for each.
+    Where brokers crash, each client that loses its broker may come back to the one at which it began.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Family:
     publisher_moves: int = 0
     free: Mapping[str, int] = field(default_factory=dict)
     assume: Mapping[str, str] = field(default_factory=dict)
+    reading: Mapping[str, str] = field(default_factory=dict)  # under which it is asked, whatever else is read how
 
     def __post_init__(self) -> None:
         assert 0 <= self.changes <= 2, "a filter comes, and a filter goes"
@@ -94,6 +96,9 @@ def _data(family: Family, name: str, parents: Forest, placed: tuple[int, ...]) -
     for goal in goals:
         moves.append({"id": "p1-leaves", "do": "detach", "publisher": "p1"})
         moves.append({"id": "p1-arrives", "do": "attach", "publisher": "p1", "to": brokers[goal], "after": ["p1-leaves"]})
+    if family.free.get("crashes"):
+        homes = {**{("subscriber", f"s{k}"): b for k, b in enumerate(subscribers, 1)}, ("publisher", "p1"): home}
+        moves += [{"id": f"{client}-returns", "do": "attach", kind: client, "to": brokers[b]} for (kind, client), b in homes.items()]
     attributes = {"f1": 1, **({"f2": 1} if family.changes else {})}
     return {
         "format": FORMAT,

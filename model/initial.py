@@ -23,6 +23,7 @@ def initial_state(w: World) -> State:
     brokers = {b: initial_broker(w, overlay, b) for b in w.broker}
     values: dict[int, Value] = {w.overlay: overlay, w.budget: Budget((), free_budget(scenario))}
     values.update(dict.fromkeys((*w.channel.values(), *w.returned.values()), ()))
+    values.update(dict.fromkeys(w.unnoticed.values(), False))
     for p in scenario.publishers:
         at = BrokerId(p.at) if p.at else None
         kind = LayeredPublisher if w.layered else Publisher

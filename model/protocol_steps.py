@@ -16,7 +16,7 @@ from .bounds import may_merge
 from .interface import Disabled, Effect, Footprint, Kind, Slot, Step, Value, Word
 from .overlay import Overlay
 from .overlay_moves import run_migration
-from .world import Budget, Way, Words, World, emit, give_back, line_of, receive, record, take, transmit, with_line
+from .world import Budget, Way, Words, World, emit, give_back, line_of, lose_link, receive, record, take, transmit, with_line
 
 
 def protocol_steps(w: World) -> Iterator[Step]:
@@ -25,6 +25,8 @@ def protocol_steps(w: World) -> Iterator[Step]:
         yield deliver_to_broker(w, way) if way[1] in w.broker else deliver_to_client(w, way)
     for way in w.returned:
         yield learn_of_return(w, way)
+    for u, v in w.unnoticed:
+        yield notice(w, BrokerId(u), BrokerId(v))
     if w.protocol.migrate is not None:
         for b in w.broker:
             yield turn(w, b)
@@ -46,8 +48,23 @@ def deliver_to_broker(w: World, way: Way) -> Step:
         return Effect((i,), words.collected())
 
     footprint = Footprint(w.channel[way], (w.broker[v],), tuple(sorted({*w.outgoing(v), *owed})))
-    narrows = (w.overlay, partial(reach, w, v))
-    return Step("deliver", (("from", u), ("to", v)), Kind.PROTOCOL, react, footprint, serves=w.channel[way], narrows=narrows)
+    narrows = None if w.apart else (w.overlay, partial(reach, w, v))
+    return while_up(w, way, Step("deliver", (("from", u), ("to", v)), Kind.PROTOCOL, react, footprint, serves=w.channel[way], narrows=narrows))
+
+
+def while_up(w: World, way: Way, step: Step) -> Step:
+    """notice = apart: the step fires only while the link is up.  A sender that has noticed its fall has nothing on it any more."""
+    slots = w.to_notice(way)
+    if not slots:
+        return step
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        if values[-1]:
+            return Disabled(f"the link between {way[0]} and {way[1]} is up", slots[0])
+        effect = step.react(head, values[:-1])
+        return effect if isinstance(effect, Disabled) else replace(effect, values=(*effect.values, values[-1]))
+
+    return replace(step, react=react, fixed=replace(step.fixed, reads=(*step.fixed.reads, *slots)))
 
 
 def reach(w: World, b: BrokerId, overlay: Value) -> frozenset[Slot]:
@@ -127,8 +144,24 @@ def learn_of_return(w: World, way: Way) -> Step:
         return Effect((i,), words.collected())
 
     footprint = Footprint(w.returned[way], (w.broker[u],), w.outgoing(u))
-    narrows = (w.overlay, partial(reach, w, u))
+    narrows = None if w.apart else (w.overlay, partial(reach, w, u))
     return Step("return", (("from", z), ("to", u)), Kind.PROTOCOL, react, footprint, serves=w.returned[way], narrows=narrows)
+
+
+def notice(w: World, u: BrokerId, v: BrokerId) -> Step:
+    """notice = apart: broker u notices that its link to v has fallen, and learns what it had under way there, whenever it was sent."""
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        fallen, i, in_flight = values
+        if not fallen:
+            return Disabled(f"{u} has yet to notice that its link to {v} has fallen", w.unnoticed[u, v])
+        words = Words()
+        i = lose_link(w, cast(Broker, i), v, cast(tuple[Message, ...], in_flight), words)
+        return Effect((False, i, ()), words.collected())
+
+    reads = (w.unnoticed[u, v], w.broker[u], w.channel[u, v])
+    footprint = Footprint(None, reads, tuple(sorted({*w.outgoing(u), *w.pending_returns((u, v))} - {w.channel[u, v]})))
+    return Step("notice", (("broker", u), ("to", v)), Kind.PROTOCOL, react, footprint, serves=w.unnoticed[u, v])
 
 
 def turn(w: World, b: BrokerId) -> Step:
@@ -160,7 +193,7 @@ def loss_steps(w: World) -> Iterator[Step]:
     """Every loss that the radio may cause while the budget lasts."""
     if w.assume.radio != "reliable":
         for way in w.channel:
-            yield lose(w, way)
+            yield while_up(w, way, lose(w, way))
 
 
 def lose(w: World, way: Way) -> Step:

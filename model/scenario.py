@@ -41,6 +41,7 @@ ASSUMPTIONS: Final[Mapping[str, tuple[str, ...]]] = {  # semantics section 4, ea
     "bounce": ("atomic", "later"),
     "client-links": ("queued", "instant"),
     "radio": ("reliable", "detected", "silent"),
+    "notice": ("together", "apart"),
 }
 
 _MAX_BYTES: Final = 1 << 20
@@ -136,6 +137,7 @@ class Assumptions:
     client_links: str = "queued"
     radio: str = "reliable"
     lossy: tuple[str, ...] = ()  # of MESSAGE_KINDS, in that order; () = every kind
+    notice: str = "together"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,10 +345,16 @@ def _line(text: str, path: Path) -> int | None:
 # -- writing -------------------------------------------------------------------------------------------
 
 
+def assumed_values(assume: Assumptions) -> dict[str, JSON]:
+    """Every assumption by its name.  `notice` is named where it is `apart`: what was written before it was thought of means the same."""
+    values: dict[str, JSON] = {name: getattr(assume, name.replace("-", "_")) for name in ASSUMPTIONS}
+    return {name: value for name, value in values.items() if (name, value) != ("notice", "together")}
+
+
 def as_data(scenario: Scenario) -> dict[str, JSON]:
     """The tables of the canonical file; what has its default value is left out where the format has a place for it."""
     s, assume = scenario, scenario.assume
-    assumed: dict[str, JSON] = {key: value for key in ASSUMPTIONS if (value := getattr(assume, key.replace("-", "_"))) is not None}
+    assumed: dict[str, JSON] = {key: value for key, value in assumed_values(assume).items() if value is not None}
     data: dict[str, JSON] = {
         "format": FORMAT,
         "name": s.name,

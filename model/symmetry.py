@@ -221,7 +221,7 @@ def moved_slots(w: World, names: Renaming) -> tuple[Slot, ...] | None:
     images: dict[Slot, Slot | None] = {w.overlay: w.overlay, w.budget: w.budget}
     for clients in (w.broker, w.subscriber, w.publisher):
         images |= {slot: clients.get(z[name]) for name, slot in clients.items()}
-    for ways in (w.channel, w.returned):
+    for ways in (w.channel, w.returned, w.unnoticed):
         images |= {slot: ways.get((z[u], z[v])) for (u, v), slot in ways.items()}
     slots = tuple(image for slot in range(len(w.names)) if (image := images[slot]) is not None)
     return slots if len(set(slots)) == len(w.names) else None
@@ -286,6 +286,8 @@ class Renaming:
     def value(self, slot: Slot, value: Value) -> Value:
         """What a slot holds."""
         match value:
+            case bool():
+                return value
             case tuple():
                 return tuple(self.word(slot, word) for word in value)
             case Broker():

@@ -56,6 +56,7 @@ class World:
     publisher: dict[PublisherId, Slot]
     channel: dict[Way, Slot]  # both ways of each link that may ever be; clients' only when client-links = queued
     returned: dict[Way, Slot]  # what the sender has yet to learn of, only when bounce = later
+    unnoticed: dict[Way, Slot]  # (u, v): whether u has yet to notice that its link to v has fallen, only when notice = apart
     linkable: dict[BrokerId, tuple[BrokerId, ...]]  # whom a broker may ever be linked with
     visitors: dict[BrokerId, tuple[Client, ...]]  # clients that may ever be attached to a broker
     names: tuple[str, ...]  # of the slots
@@ -94,6 +95,15 @@ class World:
                 if client in self.subscriber or (b, client) in self.channel:
                     slots.add(self.subscriber[SubscriberId(client)] if self.instant else self.channel[b, client])
         return tuple(sorted(slots))
+
+    @property
+    def apart(self) -> bool:
+        """The two ends of a link that falls notice it in steps of their own."""
+        return self.assume.notice == "apart"
+
+    def to_notice(self, *ways: Way) -> tuple[Slot, ...]:
+        """The slots of what has yet to be noticed there."""
+        return tuple(self.unnoticed[way] for way in ways if way in self.unnoticed)
 
     def pending_returns(self, *ways: Way) -> tuple[Slot, ...]:
         """The slots of what the senders on these ways have yet to learn of."""

@@ -15,8 +15,8 @@ from .messages import BmigOnce, BsubClaim, Message, SubscriberId, SubSince, Turn
 
 
 def arrow(i: ArrowBroker, j: ArrowBroker, there: Sequence[Message], back: Sequence[Message]) -> Breach | None:
-    """Of a link that is up, with what is on its way from i to j and back: one end points over it, or is about to, for each s known to both."""
-    if j.me not in i.neighbours:
+    """Of a link that both ends take for up, with what is on its way there and back: for each s known to both one end points over it, or will."""
+    if j.me not in i.neighbours or i.me not in j.neighbours:
         return None
     for s in i.numbered():
         if j.number(s) > 0:

@@ -163,7 +163,7 @@ def question_data(asked: Question) -> dict[str, Any]:
 
 def question_from(data: Mapping[str, Any]) -> Question:
     """From what `question_data` gives."""
-    values = {name.replace("-", "_"): data["assumptions"][name] for name in ASSUMPTIONS}
+    values = {name.replace("-", "_"): data["assumptions"][name] for name in ASSUMPTIONS if name in data["assumptions"]}
     readings: Readings = PRINTED.with_values(data["readings"])
     properties = tuple(name for name in PROPERTIES if name in data["properties"])
     scenario = from_data(data["scenario"], "the plan of the sweep")

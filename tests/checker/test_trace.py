@@ -113,7 +113,7 @@ def test_every_kind_of_step_has_a_place_in_the_format() -> None:
     for name in bundled():
         scenario = load_scenario(name)
         layer: dict[str, str] = {"acknowledged-links": "on"}
-        instant = {"client-links": "instant", "bounce": "later", "radio": "silent"}
+        instant = {"client-links": "instant", "bounce": "later", "radio": "silent", "notice": "apart"}
         for protocol, reading, assumptions in (("mft-pubsub", {}, {}), ("mft-pubsub", {}, instant), ("mft-pubsub-r", layer, {})):
             asked = question(scenario, protocol=protocol, reading=reading, assumptions=assumptions)
             for step in asked.model().steps:

@@ -18,7 +18,7 @@ from support.footprints import changed, check_walk, pools_of, walk
 from support.independence import Dependent, Unordered, check_blame, check_commute, check_for_good, independent
 from support.runs import Run
 
-INSTANT, LATER = {"client-links": "instant"}, {"bounce": "later"}
+INSTANT, LATER, APART = {"client-links": "instant"}, {"bounce": "later"}, {"notice": "apart"}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {  # scenario, options
     "client and broker move": ("free-star", {"protocol": "mft-pubsub"}),
     "client and broker move, instant": ("free-star", {"protocol": "modular", "assumptions": INSTANT}),
@@ -41,6 +41,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {  # scenario, options
     "from scratch, instant": ("subscribe-from-scratch", {"protocol": "phoenix-2016", "assumptions": INSTANT}),
     "filters change": ("filters-change-while-away", {"protocol": "mft-pubsub"}),
     "filters change, instant": ("filters-change-while-away", {"protocol": "phoenix-2016", "assumptions": INSTANT}),
+    "client and broker move, noticed apart": ("free-star", {"protocol": "mft-pubsub-r", "assumptions": APART}),
+    "cut and merge, noticed apart": ("free-cut-and-merge", {"readings": "amended", "assumptions": APART | LATER}),
+    "durable crash, noticed apart": ("free-crash", {"protocol": "mft-pubsub", "assumptions": APART}),
     "two branches": ("figure-1b-concurrent", {"protocol": "modular"}),
     "seven brokers": ("peers-f", {"assumptions": INSTANT}),
     "a link comes back": ("link-lost-and-found", {"protocol": "mft-pubsub"}),

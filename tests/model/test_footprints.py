@@ -45,11 +45,15 @@ CASES: dict[str, tuple[str, dict[str, Any], set[str]]] = {  # scenario, options,
     "filters change": ("filters-change-while-away", {"protocol": "mft-pubsub"}, {"subscribe", "unsubscribe", "attach subscriber"}),
     "filters change, instant": (
         "filters-change-while-away", {"protocol": "phoenix-2016", "assumptions": {"client-links": "instant"}}, {"subscribe", "unsubscribe"}),
+    "noticed apart": ("free-star", {"readings": "amended", "assumptions": {"notice": "apart"}}, {"migrate", "notice", "deliver"}),
+    "cut and merge, noticed apart": (
+        "free-cut-and-merge", {"readings": "amended", "assumptions": {"notice": "apart", "bounce": "later"}}, {"link-down", "merge", "notice"}),
+    "durable crash, noticed apart": ("free-crash", {"protocol": "mft-pubsub-r", "assumptions": {"notice": "apart"}}, {"crash", "notice", "migrate"}),
     "two branches": ("figure-1b-concurrent", {"protocol": "modular"}, {"link-down", "migrate", "deliver"}),
 }  # fmt: skip
 ACTIONS = {
     "deliver", "return", "turn", "lose", "publish", "subscribe", "unsubscribe", "attach subscriber", "attach publisher", "detach subscriber",
-    "detach publisher", "link-down", "migrate", "merge", "crash",
+    "detach publisher", "link-down", "migrate", "merge", "crash", "notice",
 }  # fmt: skip
 
 

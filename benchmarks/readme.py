@@ -1,4 +1,4 @@
-"""Fills the generated parts of README.md, FINDINGS.md and docs/spark.md: transcripts of commands, faults with their charts, tables.
+"""Fills the generated parts of README.md and FINDINGS.md: transcripts of commands, faults with their charts, tables.
 
     python benchmarks/readme.py            # rewrite them
     python benchmarks/readme.py --check    # exit 1 when they differ from what is there
@@ -6,8 +6,8 @@
 A generated part stands between `<!-- generated: WHAT -->` and `<!-- end -->`.  WHAT is `$ roamcheck …`, a command whose output is
 shown; `fault SCENARIO PROPERTY LINES [--OPTION …]`, the shortest counterexample as a chart, which must pass the printed LINES ("Alg. 6 l.28, Alg. 4
 l.20"); `verdicts printed|amended`, a table from tests/agreement/table.json; `sweep printed|amended`, one from
-benchmarks/results/sweep_table.json; `engines`, a table from benchmarks/results/engines.json; or what repaired_tables.py makes: `listing`,
-`families`, `costs`, `ingredients`, `large`.
+benchmarks/results/sweep_table.json, and `sweep asked`, the command it is of and how far that came; `engines`, a table from
+benchmarks/results/engines.json; or what repaired_tables.py makes: `listing`, `families`, `costs`, `ingredients`, `large`.
 """
 
 from __future__ import annotations
@@ -135,21 +135,38 @@ def cell(run: dict[str, Any]) -> str:
 
 
 def sweep(readings: str) -> str:
-    """A row for each property, a column for each protocol: of how many scenarios without losses, with one that is seen, and with one unseen."""
+    """A row for each property, a column for each protocol: how many scenarios violate it without losses, with one seen, and with one unseen."""
     if not SWEEP.exists():
-        return "No results are kept; `python benchmarks/sweeps.py --table REPORT` condenses those of a sweep."
+        return "No results are kept; `python benchmarks/sweeps.py --table DIR` condenses those of a sweep."
     kept = json.loads(SWEEP.read_text(encoding="utf-8"))
-    counts = {(row["protocol"], row["property"], row["radio"]): row for row in kept["rows"] if row["readings"] == readings}
-    swept = [name for name in PROTOCOLS if any(protocol == name for protocol, _, _ in counts)]
-    lines = ["| property | " + " | ".join(f"`{name}`" for name in swept) + " |", "|---|" + "---|" * len(swept)]
+    if readings == "asked":
+        return swept(kept)
+    counts = {(row["protocol"], row["property"], row["radio"]): row for row in kept["rows"] if row["readings"] == readings and row["asked"]}
+    asked = [" · ".join(str(counts[name, "well-formed", radio]["asked"]) for radio in kept["radios"]) for name in PROTOCOLS]
+    lines = ["| property | " + " | ".join(f"`{name}`" for name in PROTOCOLS) + " |", "|---|" + "---|" * len(PROTOCOLS)]
+    lines.append("| *of* | " + " | ".join(f"*{cell}*" for cell in asked) + " |")
     for info in PROPERTIES.values():
         cells = []
-        for protocol in swept:
-            rows = [row for radio in kept["radios"] if (row := counts.get((protocol, info.name, radio))) and row["asked"]]
-            cells.append(" · ".join(f"{row['violated']}/{row['asked']}" for row in rows) or "–")
+        for protocol in PROTOCOLS:
+            rows = [row for radio in kept["radios"] if (row := counts.get((protocol, info.name, radio)))]
+            cells.append(" · ".join(f"{row['violated']}" + f" ({row['undecided']}?)" * (row["undecided"] > 0) for row in rows) or "–")
         if set(cells) != {"–"}:
             lines.append(f"| `{info.name}`{'' if info.decisive else ' ¹'} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def swept(kept: dict[str, Any]) -> str:
+    """The command of the sweep, and how many of its questions were explored to the end."""
+    asked = kept["asked"]
+    axes = [f"--radio {radio}" for radio in asked["radios"]]
+    budget = [f"--max-states {asked['max_states']}", f"--seeds {asked['seeds']}", f"--examples {asked['examples']}"]
+    command = " ".join(["$ roamcheck sweep bundled --protocol all --readings all", *axes, "\\\n   ", *budget, "--out bundled.d"])
+    apply, searched, ended = kept["apply"], kept["searched"], kept["apply"] - kept["searched"]
+    told = (
+        f"{kept['questions']:,} questions, {apply:,} of them about scenarios whose moves the protocol knows: {ended:,} were explored to the "
+        f"end, {searched:,} as far as {asked['max_states']:,} states and then searched, {asked['examples']} runs for each of {asked['seeds']} seeds."
+    )
+    return f"```\n{command}\n```\n\n{told}"
 
 
 def generate(what: str) -> str:
@@ -173,7 +190,7 @@ def regenerated(text: str) -> str:
 
 def main() -> int:
     differ = False
-    for document in (ROOT / "README.md", ROOT / "FINDINGS.md", ROOT / "docs" / "spark.md"):
+    for document in (ROOT / "README.md", ROOT / "FINDINGS.md"):
         before = document.read_text(encoding="utf-8")
         after = regenerated(before)
         differ = differ or before != after

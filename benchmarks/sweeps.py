@@ -1,7 +1,7 @@
 """What a sweep costs: two cores of Spark against one plain process on the same jobs; and how soon the first result is there.
 
     python benchmarks/sweeps.py [--every N] [--master URL] [--keep]
-    python benchmarks/sweeps.py --table REPORT       condense what `roamcheck report DIR --json REPORT` said, for the table in docs/spark.md
+    python benchmarks/sweeps.py --table DIR          condense a sweep that is in DIR and has come to its end, for the tables in the README
 
 The scenarios are every other one of all that have three brokers, a subscriber, a publication and two moves in any order (a client's, a broker's, a
 link that falls), up to renaming; each is asked under two protocols, two sets of readings and three radios: 2,304 jobs of 10 to 100 ms.  Rows are
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import metadata
@@ -145,19 +146,34 @@ def measure(every: int, master: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def condensed(report: dict[str, Any]) -> dict[str, Any]:
-    """By protocol, readings, radio and property: of how many scenarios, and how many violate it."""
-    found: dict[tuple[str, ...], list[int]] = {}
-    radios = tuple(str(radio) for radio in report["asked"]["radios"])
-    for row in report["verdicts"]:
-        if row["radio"] in radios:
-            total = found.setdefault((row["protocol"], row["readings"], row["radio"], row["property"]), [0, 0, 0])
-            asked = row["jobs"] - row["not_applicable"]
-            total[:] = total[0] + asked, total[1] + row["violated"], total[2] + row["undecided"]
+def condensed(folder: Folder) -> dict[str, Any]:
+    """By protocol, readings, radio and property: of how many scenarios, how many violate it, and how many are undecided.
+
+    A question violates what its exploration or the search of any seed violates; it is undecided if neither does and exploring came to no end.
+    """
+    manifest = folder.manifest()
+    assert manifest is not None
+    radios, seeds = tuple(manifest["asked"]["radios"]), manifest["asked"]["seeds"]
     names = ("protocol", "readings", "radio", "property")
-    counts = ("asked", "violated", "undecided")
-    rows = [{**dict(zip(names, key, strict=True)), **dict(zip(counts, total, strict=True))} for key, total in found.items()]
-    return {"asked": report["asked"], "radios": radios, "questions": report["questions"], "rows": rows}
+    explored, searches, found = 0, Counter[int](), dict[tuple[str, ...], dict[int, set[str]]]()
+    for row in folder.rows("jobs", ["number", "seed", "complete", "outcome", "error", "verdicts", *names[:3]]):
+        assert row["error"] is None, row
+        explored += row["seed"] is None and row["outcome"] != "not-applicable"
+        if row["seed"] is not None or not row["complete"]:
+            searches[row["number"]] += row["seed"] is not None
+        if row["radio"] in radios:
+            for verdict in row["verdicts"]:
+                key = (*(row[name] for name in names[:3]), verdict["property"])
+                found.setdefault(key, {}).setdefault(row["number"], set()).add(verdict["verdict"])
+    assert {*searches.values()} <= {seeds}, "the sweep has not come to its end: --resume"
+    rows = []
+    for key, verdicts in sorted(found.items()):
+        asked = [each for each in verdicts.values() if each != {"not-applicable"}]
+        violated = sum("violated" in each for each in asked)
+        undecided = sum("violated" not in each and "holds" not in each for each in asked)
+        rows.append({**dict(zip(names, key, strict=True)), "asked": len(asked), "violated": violated, "undecided": undecided})
+    told = {"asked": manifest["asked"], "radios": radios, "questions": manifest["questions"]}
+    return {**told, "apply": explored, "searched": len(searches), "rows": rows}
 
 
 def main() -> None:
@@ -166,11 +182,12 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=2, metavar="N")
     parser.add_argument("--master", default=f"local[{CORES}]", metavar="URL")
     parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--table", metavar="REPORT")
+    parser.add_argument("--table", metavar="DIR", type=Path)
     given = parser.parse_args()
     if given.table:
-        table = condensed(json.loads(Path(given.table).read_text(encoding="utf-8")))
-        TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+        table = condensed(Folder(given.table))
+        rows = ",\n".join(json.dumps(row) for row in table.pop("rows"))
+        TABLE.write_text(f'{json.dumps(table)[:-1]}, "rows": [\n{rows}\n]}}\n', encoding="utf-8")
         return
     versions = {name: metadata.version(name) for name in ("roamcheck", "pyspark", "numpy", "numba", "pyarrow")}
     machine = {"python": platform.python_version(), **versions, "cores": os.cpu_count()}

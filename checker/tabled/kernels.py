@@ -198,11 +198,10 @@ def expand(
     keys, heads, rests, popped, asked, shift = t.key, t.head, t.rest, t.popped, t.asked, t.shift
     mouth, selector, chosen, silent, takes, start_of, reads, read = t.mouth, t.selector, t.chosen, t.silent, t.takes, t.start, t.reads, t.read
     guard, barred, reactions, delta, append = t.guard, t.barred, t.reactions, t.delta, t.append
-    blocks, gates = t.blocks, t.gates
+    blocks, gates, blocked, sets = t.blocks, t.gates, scratch.blocked, scratch.sets
     reduced, words, narrowing, changers, variants = p.conflicts.shape[0] > 0, blocks.shape[1], p.narrowing, p.changers, p.numbers
     steps, wide, room, one = selector.shape[0], print_out.shape[1] > 1, print_out.shape[0], np.uint64(1)
-    symmetric, images = prints.shape[1] > print_out.shape[1], scratch.images
-    why, enabled, blocked, sets = scratch.why, scratch.enabled, scratch.blocked, scratch.sets
+    symmetric, images, why, enabled = prints.shape[1] > print_out.shape[1], scratch.images, scratch.why, scratch.enabled
     guard_key, guard_answer, move_key, move_answer = scratch.guard_key, scratch.guard_answer, scratch.move_key, scratch.move_answer
     word_key, word_answer, path_key, path_answer = scratch.word_key, scratch.word_answer, scratch.path_key, scratch.path_answer
     n, lost, failed, unfinished = base, 0, np.int64(-1), 0

@@ -89,8 +89,10 @@ def main() -> int:
         if one.labelled <= (options.most if bounds.ordered or len(bounds.kinds) > 1 else options.alone):
             row = known.get(json.dumps({**row, "enumerated": 0, "counted": 0})) or {**row, **look(one)}
         rows.append(row)
-        if options.keep:
-            keep(rows, options.most)
+        if options.keep:  # with what is still to be taken up, lest a stop lose it
+            keep([*rows, *before[len(rows) :]], options.most)
+    if options.keep:
+        keep(rows, options.most)
     looked = [row for row in rows if "counted" in row]
     scenarios, left_out, wrong = sum(row["counted"] for row in looked), len(rows) - len(looked), different(rows)
     print(f"{len(looked)} bounds counted, {wrong} differ; {scenarios:,} scenarios; {left_out} left out")

@@ -138,6 +138,11 @@ def add(row: dict[str, Any]) -> None:
     RESULTS.write_text("[\n" + ",\n".join(json.dumps(one) for one in rows) + "\n]\n", encoding="utf-8")
 
 
+def with_readings(contender: str) -> str:
+    """The contender with its readings named, printed if none are."""
+    return contender if ":" in contender else f"{contender}:printed"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -162,7 +167,7 @@ def main() -> int:
             (options.out / f"{scenario.name}.toml").write_text(to_toml(scenario), encoding="utf-8")
     else:
         done = {of_row(row) for row in kept_rows() if row["complete"]} if options.missing else set()
-        pairs = [(family, contender) for contender in options.protocol or CONTENDERS for family in chosen]
+        pairs = [(family, contender) for contender in map(with_readings, options.protocol or CONTENDERS) for family in chosen]
         run([(family, contender) for family, contender in pairs if (family.name, contender) not in done], options)
     return 0
 

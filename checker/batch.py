@@ -20,10 +20,8 @@ from roamcheck.spec.properties import PROPERTIES
 
 from .causes import Cause, CauseFinder
 from .check import WORDS, never_fired, verdicts_asked
-from .engines import tabled
 from .mutants import apply
 from .question import Question
-from .tabled.loading import load
 from .verdict import ExitCode, Exploration, Violated
 
 SMALL = 20_000  # states up to which a search without reductions is the quicker one
@@ -79,6 +77,8 @@ def explore(scenario: Scenario, task: Task, finder: CauseFinder) -> Finding:
 
 def to_the_end(model: Model, max_states: int | None, max_depth: int | None = None, reduce: bool = True) -> Exploration:
     """Explore all states; if they are many, with reductions.  Raises KeyboardInterrupt: what is half explored is no finding."""
+    from .engines import tabled
+
     limit = min(SMALL, max_states or SMALL) if reduce else max_states
     found = tabled.explore(model, max_states=limit, max_depth=max_depth)
     if reduce and not found.complete and found.failed is None and not found.interrupted and (max_states or SMALL + 1) > SMALL:
@@ -149,6 +149,8 @@ class Tally:
 def findings(scenarios: Iterable[Scenario], task: Task, processes: int = 1) -> Iterator[Finding]:
     """What came of each scenario, in order, whatever the number of processes."""
     if processes == 1:
+        from .tabled.loading import load
+
         load()
         finder = CauseFinder()
         yield from (explore(scenario, task, finder) for scenario in scenarios)
@@ -172,6 +174,8 @@ _finder = CauseFinder()
 
 
 def _begin() -> None:
+    from .tabled.loading import load
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks deals with it
     threading.Thread(target=_end_with_the_asker, daemon=True).start()
     load()

@@ -20,17 +20,15 @@ from roamcheck.spec.properties import PROPERTIES
 from roamcheck.spec.protocols import PROTOCOLS
 from roamcheck.spec.readings import NAMED_SETS, PRINTED
 
-from .engines import reference, tabled
 from .files import write_text
 from .guards import GuardCoverage, never
 from .mutants import apply
 from .question import Question
-from .tabled.checkpoint import MANIFEST, Checkpoint
 from .trace import Trace, assumptions_data, dumps, record
 from .verdict import Counterexample, ExitCode, Exploration, Holds, HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 
 Engine = Callable[..., Exploration]
-ENGINES: dict[str, Engine] = {"tabled": tabled.explore, "reference": reference.explore}
+ENGINES = ("tabled", "reference")  # those that need no Spark; each is imported when it is asked, since that takes a while
 STEP_FAILED = "step-failed"  # the run to a step that raised, among the traces
 WORDS: dict[type, str] = {
     Holds: "holds",
@@ -136,6 +134,8 @@ def verdicts_asked(question: Question, of_model: Mapping[str, Verdict]) -> dict[
 
 def to_resume(folder: Path) -> bool:
     """Whether the folder holds a checkpoint, sound or not."""
+    from .tabled.checkpoint import MANIFEST
+
     return (folder / MANIFEST).exists()
 
 
@@ -146,7 +146,13 @@ def engine_with_options(name: str, question: Question, limits: Limits, counts: b
 
         where = spark.Where(limits.master, limits.conf, limits.partitions, limits.checkpoint, limits.resume, about(question, mutant, (), 64))
         return spark.explore, {"recipe": partial(model_of, question, mutant), "where": where}
-    return ENGINES[name], tabled_options(question, limits, counts, mutant) if name == "tabled" else {}
+    if name == "tabled":
+        from .engines import tabled
+
+        return tabled.explore, tabled_options(question, limits, counts, mutant)
+    from .engines import reference
+
+    return reference.explore, {}
 
 
 def model_of(question: Question, mutant: str | None) -> Model:
@@ -172,6 +178,8 @@ def about(question: Question, mutant: str | None, reductions: tuple[str, ...], b
 
 def tabled_options(question: Question, limits: Limits, counts: bool, mutant: str | None) -> dict[str, Any]:
     """What only the tabled engine is told."""
+    from .tabled.checkpoint import Checkpoint
+
     used, bits = frozenset[str]() if counts or limits.debug else limits.reductions, limits.fingerprint_bits
     reduce = "partial-order" in used
     what = about(question, mutant, ("partial-order",) if reduce else (), bits)

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, permutations, product
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from roamcheck.model.feasible import all_moves_fire
 from roamcheck.model.scenario import Event, Move, Publisher, Scenario, Subscriber
 from roamcheck.spec.filters import parse_filter
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 NONE = -1
 # The kinds of moves; each has a subject, and those below a second one: where it goes, or the other end.
@@ -86,6 +88,8 @@ class Candidate:
 
 def tree(parents: Parents, rooted: bool) -> nx.Graph[int]:
     """The overlay; with `rooted`, leaders are told from the others."""
+    import networkx as nx  # slow to import, and seldom needed
+
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from((b, {"leads": rooted and parent == NONE}) for b, parent in enumerate(parents))
     graph.add_edges_from((b, parent) for b, parent in enumerate(parents) if parent != NONE)
@@ -94,12 +98,16 @@ def tree(parents: Parents, rooted: bool) -> nx.Graph[int]:
 
 def alike(one: nx.Graph[int], other: nx.Graph[int]) -> bool:
     """The overlays are the same up to renaming brokers."""
+    import networkx as nx
+
     return nx.is_isomorphic(one, other, node_match=nx.algorithms.isomorphism.categorical_node_match("leads", False))
 
 
 @cache
 def renamings(parents: Parents, rooted: bool) -> tuple[tuple[int, ...], ...]:
     """The renamings of the brokers under which the overlay stays the same: broker b becomes g[b]."""
+    import networkx as nx
+
     graph = tree(parents, rooted)
     same = nx.algorithms.isomorphism.categorical_node_match("leads", False)
     matcher = nx.algorithms.isomorphism.GraphMatcher(graph, graph, node_match=same)

@@ -19,7 +19,6 @@ from typing import Any
 from roamcheck.spec.protocols import PROTOCOLS
 from roamcheck.spec.readings import NAMED_SETS
 
-from .engines.tabled import explore
 from .files import bundled, load_scenario
 from .mutant_kills import KILLS
 from .mutant_registry import EQUIVALENT, FAULTS
@@ -152,6 +151,8 @@ def unmutated(scenario: str, protocol: str, readings: str, max_states: int = LAR
     asked = ask(scenario, protocol, readings)
     if asked.why_not_applicable():
         return None
+    from .engines.tabled import explore
+
     found = explore(asked.model(), max_states=max_states, reduce=True)
     return Plain(found.counts.states, tuple(name for name, verdict in found.verdicts.items() if isinstance(verdict, Holds)), found.complete)
 
@@ -170,6 +171,8 @@ def violated(mutant: Mutant, scenario: str, protocol: str, readings: str, proper
     if not properties:
         return ()
     asked = question(load_scenario(scenario), protocol=protocol, readings=readings, properties=properties)
+    from .engines.tabled import explore
+
     found = explore(asked.model(apply(mutant.name)), max_states=max_states, first=True, reduce=True)
     if found.failed is not None:
         return (STEP_FAILED,)

@@ -27,7 +27,6 @@ from .files import write_text
 from .guards import never
 from .lines import describe
 from .question import Question
-from .tabled.loading import compiled
 from .verdict import HoldsWithin, NotApplicable, Progress, Unknown, Verdict, Violated
 
 SHOWN = 20  # causes in a table; JSON has all
@@ -59,6 +58,8 @@ def warn(text: str) -> None:
 
 def warn_of_compiling() -> None:
     """Say so if the first search on this machine is to compile its loops."""
+    from .tabled.loading import compiled
+
     if not compiled():
         warn("note: the loops of the search are compiled first; this happens once and takes some seconds")
 

@@ -19,7 +19,7 @@ from roamcheck.spec.properties import PROPERTIES
 
 FAMILIES = [  # brokers, subscribers, free budget, bounce; then scenarios, and how many fail as printed and amended
     (3, 2, {"broker-moves": 2}, "atomic", 28, 15, 13),
-    (4, 1, {"broker-moves": 2}, "atomic", 47, 18, 6),
+    pytest.param(4, 1, {"broker-moves": 2}, "atomic", 47, 18, 6, marks=pytest.mark.slow),
     (3, 1, {"broker-moves": 1, "client-moves": 1}, "later", 14, 14, 0),
 ]
 

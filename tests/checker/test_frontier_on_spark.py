@@ -55,6 +55,7 @@ def test_scenarios(name: str, protocol: str, session: Any) -> None:
     assert told(spark.explore(made(), recipe=made, session=session, where=TWO)) == told(reference.explore(made()))
 
 
+@pytest.mark.slow
 def test_many_edges_are_trimmed_by_spark(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made = recipe("child-above-parent")
     monkeypatch.setattr(frontier_cycles, "ON_DRIVER", 1)

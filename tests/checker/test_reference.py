@@ -54,7 +54,10 @@ def violation(model: Model, name: str, exploration: Exploration | None = None) -
 # ---- counts ----
 
 
-@pytest.mark.parametrize(("rms", "states", "transitions", "depth"), [(3, 288, 1_145, 10), (5, 8_832, 58_145, 16), (6, 50_816, 402_305, 19)])
+LARGE = pytest.param(6, 50_816, 402_305, 19, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("rms", "states", "transitions", "depth"), [(3, 288, 1_145, 10), (5, 8_832, 58_145, 16), LARGE])
 def test_two_phase_commit_has_its_published_counts(rms: int, states: int, transitions: int, depth: int) -> None:
     model = TwoPhase(rms).model()
     exploration = explore(model)

@@ -6,6 +6,7 @@
 import ast
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -114,6 +115,12 @@ def test_imported_in_one_place(library: str) -> None:
     """In one file, or in its package."""
     places = [file for file, tree in sources().items() if any(within(module, library) for module in imports(tree, package_of(file)))]
     assert len(places) <= 1 or {str(Path(place).parent) for place in places} == {IMPORTED_ONCE[library]}, places
+
+
+def test_what_takes_long_to_load_is_loaded_where_it_is_used() -> None:
+    """To list, show and replay takes none of it."""
+    told = "import sys, roamcheck.checker.cli, roamcheck.checker.report; print({'numba', 'numpy', 'networkx', 'z3', 'pyspark'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True).stdout == "set()\n"
 
 
 def test_no_file_is_too_long() -> None:

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_its_generated_parts_are_up_to_date():
     ran = subprocess.run([sys.executable, str(ROOT / "benchmarks" / "readme.py"), "--check"], check=False)
     assert ran.returncode == 0, "run: python benchmarks/readme.py"

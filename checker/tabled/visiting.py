@@ -12,7 +12,7 @@ from . import visited
 from .store import Part, where
 
 if TYPE_CHECKING:
-    from .search import Candidates
+    from .candidates import Candidates
 
 
 class VisitedSet:

@@ -70,7 +70,7 @@ class Memory:
         room -= sum(log.bytes for log in logs) + sum(part.bytes for part in search.visited.parts)
         if any(chunk.bytes for chunk in search.frontier) and sum(chunk.bytes for chunk in search.frontier) > max(room, 0):
             file = nameless(search.folder)
-            search.frontier = [Distant(chunk, file) if isinstance(chunk, Chunk) else chunk for chunk in search.frontier]
+            search.frontier[:] = [Distant(chunk, file) if isinstance(chunk, Chunk) else chunk for chunk in search.frontier]
         for part in reversed(search.visited.parts):
             if room >= 0:
                 break

@@ -19,6 +19,7 @@ from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
 from roamcheck.model.interface import Disabled, Model, Scope, State, Symmetry, fire
 
 from . import judging, kernels, trimming, visited
+from .candidates import Candidates, Expanded
 from .checkpoint import Checkpoint
 from .debugging import compare
 from .estimate import expected
@@ -42,41 +43,11 @@ class Enough(Exception):
     """The search was told to stop here."""
 
 
-class Candidates:
-    """Room for the candidates of a batch; those of each worker start at a multiple of `room`.
-
-    Those of row r are the places start[r]…start[r] + size[r] - 1, in the order of the steps.
-    """
-
-    def __init__(self, workers: int, rows: int, room: int, width: int) -> None:
-        places = workers * room
-        self.room, self.rows = room, rows
-        self.prints, self.step, self.reaction = np.empty((places, width), np.uint64), np.empty(places, np.uint16), np.empty(places, np.int32)
-        # What they lead to: its number, or if `late` that in `final`, by rank in the order of the rows, for one that is new.
-        self.target, self.final, self.place, self.new, self.origin = (np.empty(places, np.uint32) for _ in range(5))
-        self.late = False
-        self.start, self.size = np.empty(rows, np.uint32), np.zeros(rows, np.uint16)
-
-    def cut(self, row: int, step: int) -> None:
-        """Drop what comes after the candidate of this row and step."""
-        self.size[row + 1 :] = 0
-        at = int(self.start[row])
-        self.size[row] = np.count_nonzero(self.step[at : at + int(self.size[row])] <= step)
-
-    @property
-    def numbers(self) -> Any:
-        """The numbers of the new states, if `late`."""
-        return self.final if self.late else self.final[:0]
-
-    def fired(self, rows: int, steps: int) -> Any:
-        """How often each step is there."""
-        size = self.size[:rows].astype(np.int64)
-        at = np.repeat(self.start[:rows].astype(np.int64) - np.cumsum(size) + size, size) + np.arange(size.sum())
-        return np.bincount(self.step[at].astype(np.int64), minlength=steps)
-
-
 class Search:
-    """The graph as far as it is known."""
+    """The graph as far as it is known.
+
+    With several workers, one thread looks the candidates of a batch up while the others expand the next one.
+    """
 
     def __init__(
         self, model: Model, max_states: int | None, max_depth: int | None, first: bool, workers: int = 1, wide: bool = False, reduce: bool = False,
@@ -113,6 +84,8 @@ class Search:
         self.frontier: list[Chunk | Distant] = []
         self.memory = Memory(max_memory, workers)
         self.candidates = Candidates(1, 1 << 12, 1 << 12, self.width)
+        self.spare = Candidates(1, 1 << 12, 1 << 12, self.width)  # for the next batch, while these are looked up
+        self.waiting: Expanded | None = None  # the batch that is
         self.misses = [np.zeros((MISSES, 3), np.int64) for _ in range(self.threads.most)]
         self.seen = [np.zeros(4 * MISSES, np.int64) for _ in range(self.threads.most)]
 
@@ -120,23 +93,24 @@ class Search:
 
     def run(self, observe: Callable[[Progress], None] | None) -> None:
         """Go on from the frontier until nothing new is found.  Raises Enough when told to stop earlier."""
-        due = self.began
+        due, explored = self.began, self.states - sum(map(len, self.frontier))
         while self.frontier:
             if self.checkpoint is not None:
                 self.checkpoint.save(self)
             if self.max_depth is not None and len(self.levels) > self.max_depth:
+                self.finish()
                 raise Enough
-            self.levels.append(self.states)
-            level, self.frontier = self.frontier, []
-            left = sum(map(len, level))
+            level, self.frontier, deepens = self.frontier, [], True
             for batch in self.batches(level):
                 heed()
                 if observe is not None and (now := monotonic()) >= due:
-                    observe(self.progress(left, now))
+                    observe(self.progress(max(0, self.levels[-1] - explored), now))
                     due = monotonic() + OFTEN
-                self.explore(batch)
-                left -= len(batch.rows)
+                self.explore(batch, deepens)
+                deepens, explored = False, explored + len(batch)
                 self.memory.relieve(self)
+            if self.checkpoint is not None or not self.frontier:
+                self.finish()
 
     def batches(self, level: list[Chunk | Distant]) -> Iterable[Chunk]:
         """The level in pieces of the right size, none of which is held longer than it is needed."""
@@ -189,35 +163,67 @@ class Search:
 
     # ---- a batch -----------------------------------------------------------------------------------------
 
-    def explore(self, batch: Chunk) -> None:
-        """Fire all that is enabled in the states of a batch, or a stubborn set of it."""
-        rows, steps = len(batch.rows), len(self.model.steps)
-        full = np.ones(rows, np.uint8) if self.reduction is None else np.zeros(rows, np.uint8)
+    def explore(self, batch: Chunk, deepens: bool) -> None:
+        """Fire all that is enabled in the states of a batch, or a stubborn set of it; with several workers, what comes of it may be seen to later."""
+        before = self.waiting
+        if before is None or not self.visited.here:
+            self.finish()
+            self.waiting = self.expanded(batch, deepens)
+            if self.threads.pool is None or self.debug:
+                self.finish()
+            return
+        self.candidates, self.spare = self.spare, self.candidates
+        inserted = self.threads.begin(self.visited.insert_alone, before.candidates, len(before.batch), self.states)
+        try:
+            self.waiting = self.expanded(batch, deepens)
+        finally:
+            fresh = inserted()
+        self.settle_all(before, fresh)
+
+    def expanded(self, batch: Chunk, deepens: bool) -> Expanded:
+        """A batch's candidates."""
+        full = np.ones(len(batch), np.uint8) if self.reduction is None else np.zeros(len(batch), np.uint8)
         fired = self.expand(batch, full)
         if self.debug and self.failed is None and (wrong := compare(self, batch)) is not None:
             row, step, self.tables.causes[wrong[1]] = wrong
             self.failed = (batch.first + row, step)
             self.candidates.cut(row, step - 1)
-            fired = self.candidates.fired(rows, steps)
-        fresh = self.visited.insert(self.candidates, rows, self.shares(rows), self.states)
-        table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, fresh)
+            fired = self.candidates.fired(len(batch), len(self.model.steps))
+        failed, self.failed = self.failed, None  # it counts if the search comes as far
+        return Expanded(batch, full, self.candidates, fired, self.fired_by, failed, self.frontier, deepens)
+
+    def finish(self) -> None:
+        """See to what the batch that waits leads to."""
+        before, self.waiting = self.waiting, None
+        if before is not None:
+            rows = len(before.batch)
+            self.settle_all(before, self.visited.insert(before.candidates, rows, self.shares(rows), self.states))
+
+    def settle_all(self, e: Expanded, fresh: int) -> None:
+        """Keep what a batch leads to, of which so much is new.  Raises Enough if the search ends here."""
+        if e.deepens:
+            self.levels.append(self.states)
+        self.candidates, later = e.candidates, self.candidates
+        self.failed, self.fired_by, rows, fired = e.failed, e.fired_by, len(e.batch), e.fired
+        table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(e.batch, fresh)
         stop = cut is not None or kept < fresh or self.failed is not None
         if cut is not None or kept < fresh:
             last = kept - 1 if cut is not None else kept  # the candidate with which the search ends
             self.candidates.cut(int(self.candidates.origin[last]), int(self.candidates.step[self.candidates.new[last]]))
-            fired = self.candidates.fired(rows, steps)
+            fired = self.candidates.fired(rows, len(self.model.steps))
         self.parent.extend(parents[:kept])
         self.arrival.extend(arrivals[:kept])
         if not stop:
             self.keep_edges(rows)
             if self.reduction is not None:
-                self.full.extend(full)
+                self.full.extend(e.full)
         self.take_note(prints[:kept])
         self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired
         if kept:
-            self.frontier.append(Chunk(table[:kept], prints[:kept], busy[:kept], self.states - kept))
+            e.children.append(Chunk(table[:kept], prints[:kept], busy[:kept], self.states - kept))
         if stop:
             raise Enough
+        self.candidates, self.spare = later, self.candidates if later is not self.candidates else self.spare
 
     def expand(self, batch: Chunk, full: Any, only: Any = NO_STEPS) -> Any:
         """Candidates of all rows, of the steps `only` if it is given; how often each step fired."""

@@ -133,6 +133,8 @@ def seek_or_claim(places: Places, part: int, x: np.uint64, y: np.uint64, width: 
     keys, seconds, room = places.keys[part], places.seconds[part], places.room[part]
     bucket = home(x, room)
     while True:
+        # In this order: a free place stays so until it is claimed, and then whoever claims it has seen all that was added before it.
+        free = matches(keys + np.uint64(64 * bucket), np.uint64(0))
         found = matches(keys + np.uint64(64 * bucket), x)
         while found:
             at = 8 * bucket + first_bit(found)
@@ -144,7 +146,6 @@ def seek_or_claim(places: Places, part: int, x: np.uint64, y: np.uint64, width: 
             if z == y:
                 return at, True
             found &= found - np.uint64(1)
-        free = matches(keys + np.uint64(64 * bucket), np.uint64(0))
         if free:
             at = 8 * bucket + first_bit(free)
             if claim_word(keys, at, x) == 0:

@@ -12,7 +12,7 @@ from . import visited
 from .store import Part, where
 
 if TYPE_CHECKING:
-    from .search import Candidates
+    from .candidates import Candidates
 
 
 class VisitedSet:
@@ -30,12 +30,22 @@ class VisitedSet:
         away = [p for p, part in enumerate(self.parts) if part.away]
         if len(shares) > 1 or away:
             return self._insert_shared(c, rows, shares, base, away)
+        return self.insert_alone(c, rows, base)
+
+    @property
+    def here(self) -> bool:
+        """All of it is in memory."""
+        return not any(part.away for part in self.parts)
+
+    def insert_alone(self, c: Candidates, rows: int, base: int) -> int:
+        """As `insert`, by one thread, while others are at other tasks; all parts are in memory."""
         c.late, row, fresh = False, 0, 0
         while row < rows:
             left = np.array([part.left for part in self.parts])
             before = left.copy()
             row, fresh = visited.insert(where(self.parts), left, c.prints, c.start, c.size, row, rows, base, fresh, c.target, c.new, c.origin)
-            self._fill(before - left, left == 0)
+            for p in self._fill(before - left, left == 0):
+                self.parts[p].grow()
         return fresh
 
     def _insert_shared(self, c: Candidates, rows: int, shares: list[tuple[int, int]], base: int, away: list[int]) -> int:
@@ -73,7 +83,9 @@ class VisitedSet:
             ])  # fmt: skip
             for share, reached in zip(todo, done, strict=True):
                 row[share] = reached
-            moved[self._fill((before - left).sum(axis=0), asked.astype(bool) & (left == 0).any(axis=0))] = 1
+            growing = self._fill((before - left).sum(axis=0), asked.astype(bool) & (left == 0).any(axis=0))
+            self.each(Part.grow, [(self.parts[p],) for p in growing])
+            moved[growing] = 1
         places = where(self.parts)
         if moved.any():
             self.each(visited.place_again, [(places, moved, c.prints, c.start, c.size, lo, hi, base, c.target, c.place) for lo, hi in shares])
@@ -82,9 +94,7 @@ class VisitedSet:
         ]))  # fmt: skip
 
     def _fill(self, more: Any, full: Any) -> list[int]:
-        """The parts have so many more; if there are full ones, these and those that nearly are grow.  Answers which did."""
+        """The parts have so many more.  Answers which are to grow: if there are full ones, these and those that nearly are."""
         for part, added in zip(self.parts, more.tolist(), strict=True):
             part.count += added
-        growing = [p for p, part in enumerate(self.parts) if full[p] or (full.any() and not part.away and 32 * part.left <= part.count)]
-        self.each(Part.grow, [(self.parts[p],) for p in growing])
-        return growing
+        return [p for p, part in enumerate(self.parts) if full[p] or (full.any() and not part.away and 32 * part.left <= part.count)]

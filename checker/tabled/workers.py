@@ -48,9 +48,15 @@ class Workers:
                 tell()
         finally:
             for other in others:
-                other.result()
+                if not other.cancel():  # it may wait for a thread that is at another task
+                    other.result()
         tell()
         return answers
+
+    def begin(self, task: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+        """Have another thread run a task before it shares in others; answers how to wait for its end, and for what it answers or raises."""
+        assert self.pool is not None, "there is another thread"
+        return self.pool.submit(task, *arguments).result
 
     @contextmanager
     def in_turns(self) -> Iterator[None]:

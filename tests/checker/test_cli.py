@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -267,11 +266,14 @@ def test_json_goes_through_a_link_and_into_a_pipe(tmp_path):
 
 def test_an_interrupt_stops_all_and_leaves_what_was_found(tmp_path):
     called = [sys.executable, "-m", "roamcheck", "check", "peers-f", "client-migration", "--no-reduction", "--json", "-"]
-    ran = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
-    time.sleep(2)
+    environment = {**os.environ, "FORCE_COLOR": "1"}  # standard error is taken for a terminal, and so shows how far the search has come
+    ran = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
+    shown = ""
+    while "states/s" not in shown and (more := ran.stderr.read(1)):
+        shown += more
     ran.send_signal(signal.SIGINT)
     out, err = ran.communicate(timeout=60)
-    assert ran.returncode == 130, err
+    assert ran.returncode == 130, shown + err
     (record,) = map(json.loads, out.splitlines())
     assert (record["scenario"], record["complete"]) == ("peers-f", False)
     assert record["properties"]["well-formed"]["verdict"] == "holds-within"

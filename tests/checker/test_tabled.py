@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
+from roamcheck.checker.tabled import memory, workers
 from roamcheck.checker.verdict import Exploration, Violated
 from roamcheck.model.interface import Disabled, Effect, Model, Predicate, Scope, Value, Word
 from support import random_models
@@ -59,8 +60,24 @@ def test_random_models(model: Model, first: bool, max_states: int | None, max_de
 def test_a_scenario_that_fills_several_batches() -> None:
     model = question(load_scenario("peers-b")).model()
     defined = told(reference.explore(model))
-    for workers in (1, 2, 3):
-        assert told(tabled.explore(model, workers=workers)) == defined
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "BATCH", 1 << 10)
+        for threads in (1, 2, 3):
+            assert told(tabled.explore(model, workers=threads)) == defined
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    random_models.models(), st.integers(2, 3), st.integers(1, 4), st.sampled_from([1, workers.FEW]), st.booleans(),
+    st.none() | st.integers(1, 40), st.none() | st.integers(0, 6),
+)  # fmt: skip
+def test_batches_that_overlap(
+    model: Model, threads: int, batch: int, few: int, first: bool, max_states: int | None, max_depth: int | None
+) -> None:  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "BATCH", batch)
+        patch.setattr(workers, "FEW", few)
+        agree(model, workers=threads, first=first, max_states=max_states, max_depth=max_depth)
 
 
 @settings(max_examples=150, deadline=None)

@@ -74,6 +74,8 @@ def headline(replayed: Replayed) -> str:
             return f"the radio loses {what} from {arguments['from']} to {arguments['to']}"
         case "timeout":
             return f"the timer of {arguments['from']} for {arguments['to']} runs out: it sends again what was not acknowledged"
+        case "repeat":
+            return f"the timer of {arguments['from']} for {arguments['to']} runs out too early: it sends again what is not acknowledged yet"
         case "notice":
             return f"{who} notices that its link to {arguments['to']} has fallen"
         case "turn":

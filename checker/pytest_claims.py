@@ -36,7 +36,7 @@ KEPT = 64  # answers that a process keeps: the tests of one file ask the same
 ANSWERS = pytest.StashKey[dict[tuple[Question, Search], Findings]]()
 FOREWARNED = pytest.StashKey[bool]()
 WRITTEN = pytest.StashKey[dict[Path, str]]()  # what the test has written, and where
-ASKING = ("scenario", "protocol", "readings", "reading", "assumptions", "losses", "properties", "engine", "max_states", "debug")
+ASKING = ("scenario", "protocol", "readings", "reading", "assumptions", "losses", "repeats", "properties", "engine", "max_states", "debug")
 EXPECTING = ("holds", "violated", "within")
 BAD = (*BAD_INPUT, ClaimError)
 
@@ -157,7 +157,7 @@ class Asker:
     def __call__(self, scenario: str | os.PathLike[str] | Scenario | None = None, **asked: Any) -> Claim:
         """Ask about a scenario: a file, the name of a bundled one, or a Scenario.
 
-        protocol, readings, reading={…}, assumptions={…}, losses, properties: as on the command line; engine, max_states, debug: how to look.
+        protocol, readings, reading={…}, assumptions={…}, losses, repeats, properties: as on the command line; engine, max_states, debug: how to look.
         """
         given = {name: value for name, value in marked(self._item).items() if name in ASKING} | asked
         if scenario is not None:
@@ -184,7 +184,7 @@ def find(item: pytest.Item, given: Mapping[str, Any]) -> Findings:
     asked = question(
         scenario_of(item, given["scenario"]),
         protocol=given.get("protocol"), readings=given.get("readings"), reading=given.get("reading"), assumptions=given.get("assumptions"),
-        losses=given.get("losses"), properties=(properties,) if isinstance(properties, str) else tuple(properties),
+        losses=given.get("losses"), repeats=given.get("repeats"), properties=(properties,) if isinstance(properties, str) else tuple(properties),
     )  # fmt: skip
     return remembered(item.config, asked, to_search(item.config, given.get("engine"), given.get("max_states"), given.get("debug")))
 

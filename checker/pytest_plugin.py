@@ -54,8 +54,8 @@ def positive(text: str) -> int:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker; settle where traces go before workers are told."""
-    text = "what to ask of a scenario, and what is expected: scenario, protocol, readings, reading, assumptions, losses, properties, holds, violated,"
-    config.addinivalue_line("markers", f"roamcheck(...): {text} within, engine, max_states, debug")
+    text = "what to ask of a scenario, and what is expected: scenario, protocol, readings, reading, assumptions, losses, repeats, properties, holds,"
+    config.addinivalue_line("markers", f"roamcheck(...): {text} violated, within, engine, max_states, debug")
     if config.option.roamcheck_traces is not None:
         config.option.roamcheck_traces = str(config.invocation_params.dir / config.option.roamcheck_traces)
 

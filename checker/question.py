@@ -62,6 +62,7 @@ def question(
     reading: Mapping[str, str] | None = None,
     assumptions: Mapping[str, str] | None = None,
     losses: int | None = None,
+    repeats: int | None = None,
     properties: tuple[str, ...] = (),
 ) -> Question:
     """Put the options over the scenario's own choices.
@@ -86,6 +87,8 @@ def question(
             raise QuestionError(str(error)) from None
     if losses is not None:
         scenario = replace(scenario, free=replace(scenario.free, losses=losses))
+    if repeats is not None:
+        scenario = replace(scenario, free=replace(scenario.free, repeats=repeats))
     known = PROTOCOLS[name]
     chosen = {**known.printed(), **(dict(scenario.readings) if readings is None else {}), **(reading or {})}
     changes: dict[str, Any] = {key.replace("-", "_"): value for key, value in (assumptions or {}).items()}
@@ -97,6 +100,8 @@ def question(
         check_asked(name, values)
     except ValueError as error:
         raise QuestionError(str(error)) from None
+    if repeats and values.acknowledged_links == "off":
+        raise QuestionError("nothing is repeated unless links are acknowledged: add --reading acknowledged-links=on, or leave --repeats off")
     asked = (p for p, info in PROPERTIES.items() if info.only in (None, name))
     return Question(scenario, name, values, assume, tuple(p for p in asked if not properties or p in properties))
 

@@ -254,8 +254,9 @@ def assumptions_text(question: Question) -> str:
     """The assumptions in force."""
     assume, losses = question.assume, question.scenario.free.losses
     radio = assume.radio if assume.radio == "reliable" else f"{assume.radio}({losses}{', ' + ' '.join(assume.lossy) if assume.lossy else ''})"
+    repeats = f", repeats={question.scenario.free.repeats}" if question.scenario.free.repeats else ""
     notice = "" if assume.notice == "together" else f", notice={assume.notice}"
-    return f"in-flight={assume.in_flight}, bounce={assume.bounce}, client-links={assume.client_links}, radio={radio}{notice}"
+    return f"in-flight={assume.in_flight}, bounce={assume.bounce}, client-links={assume.client_links}, radio={radio}{notice}{repeats}"
 
 
 def counts(given: Answer) -> None:

@@ -38,6 +38,7 @@ ARGUMENTS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {  # of each kind 
     "turn": (("broker",),),
     "lose": (("from", "to"),),
     "timeout": (("from", "to"),),
+    "repeat": (("from", "to"),),
     "notice": (("broker", "to"),),
     "publish": (("publisher", "event"),),
     "subscribe": (("subscriber", "filter"),),
@@ -49,7 +50,7 @@ ARGUMENTS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {  # of each kind 
     "merge": (("broker", "to"),),
     "crash": (("broker", "state"),),
 }  # and each of the environment the `move` of the scenario that it is
-OWN_ACCORD: Final = ("deliver", "return", "turn", "lose", "timeout", "notice")  # what no move of the scenario does
+OWN_ACCORD: Final = ("deliver", "return", "turn", "lose", "timeout", "repeat", "notice")  # what no move of the scenario does
 _HEADER: Final = (
     "format", "scenario", "protocol", "readings", "assumptions", "property", "breach", "loop", "length", "engine", "seed", "version", "initial",
     "digest",

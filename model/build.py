@@ -126,9 +126,10 @@ def build(w: World, properties: Collection[str] | None = None) -> Model:
 def spent(w: World, values: tuple[Value, ...]) -> bool:
     """Every move has fired and every free budget of the environment is used.
 
-    Reading losses-left: a run in which the radio loses less than it may is a run all the same, so that losses need not be used up.
+    Reading losses-left: a run in which the radio loses less than it may is a run all the same, so that losses need not be used up.  Nor need timers
+    run out too early.
     """
     (budget,) = values
     assert isinstance(budget, Budget)
-    owed = [n for name, n in budget.left if name != "losses" or w.rules.readings.losses_left == "not-spent"]
+    owed = [n for name, n in budget.left if name != "repeats" and (name != "losses" or w.rules.readings.losses_left == "not-spent")]
     return len(budget.fired) == len(w.scenario.moves) and not any(owed)

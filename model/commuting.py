@@ -13,8 +13,9 @@ from .overlay_moves import Arguments
 from .scenario import Move
 from .world import World
 
-COSTS = {  # of the free moves, and of a loss: the budget that each draws on
+COSTS = {  # of the free moves, of a loss and of a repeat: the budget that each draws on
     "publish": "publish", "detach": "client-moves", "link-down": "link-failures", "migrate": "broker-moves", "merge": "merges", "lose": "losses",
+    "repeat": "repeats",
 }  # fmt: skip
 Key = tuple[str, Arguments]  # of a step
 
@@ -54,7 +55,7 @@ def key(step: Step) -> Key:
 
 
 def claimed(step: Step, moves: dict[str, Move]) -> Claimed:
-    """What a step of the environment or the radio changes in the budget, and looks at there: a move of the scenario, a free one or a loss."""
+    """What a step of the environment or the radio changes in the budget, and looks at there: a move of the scenario, or a free step."""
     given = dict(step.arguments)
     roaming = frozenset({f"roaming {given['subscriber']}"} if "subscriber" in given else ())
     if "move" in given:

@@ -13,7 +13,7 @@ from .overlay import Link, Overlay, link
 from .scenario import Scenario
 from .world import Budget, Words, World, converse, transmit
 
-FREE = ("publish", "client-moves", "link-failures", "broker-moves", "merges", "crashes", "volatile-crashes", "losses")
+FREE = ("publish", "client-moves", "link-failures", "broker-moves", "merges", "crashes", "volatile-crashes", "losses", "repeats")
 
 
 def initial_state(w: World) -> State:

@@ -1,4 +1,4 @@
-"""Steps that are owed (deliver, learn of a return, turn round after a merge) and the radio's losses."""
+"""Steps that are owed (deliver, learn of a return, turn round after a merge), the radio's losses and what is repeated for fear of them."""
 
 from __future__ import annotations
 
@@ -190,10 +190,13 @@ def turn(w: World, b: BrokerId) -> Step:
 
 
 def loss_steps(w: World) -> Iterator[Step]:
-    """Every loss that the radio may cause while the budget lasts."""
+    """Every loss that the radio may cause while the budget lasts, and every timer that may run out too early."""
     if w.assume.radio != "reliable":
         for way in w.channel:
             yield while_up(w, way, lose(w, way))
+    if w.framed and w.scenario.free.repeats:
+        for way in w.channel:
+            yield while_up(w, way, repeat(w, way))
 
 
 def lose(w: World, way: Way) -> Step:
@@ -228,3 +231,21 @@ def lose(w: World, way: Way) -> Step:
     guard = (w.budget, lambda budget: None if cast(Budget, budget).remaining("losses") else none_left)
     return Step("lose", (("from", u), ("to", v)), Kind.LOSS, react, Footprint(w.channel[way], reads, appends), guard=guard)
 
+
+def repeat(w: World, way: Way) -> Step:
+    """repeat(u → v): the timer of u runs out too early: it sends again what v has not acknowledged, though that is under way or has arrived."""
+    u, v = way
+    slot = end_slot(w, u)
+    none_left = Disabled("another timer may run out too early", w.budget, for_good=True)
+
+    def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+        budget, end = cast(Budget, values[0]), cast(Broker, values[1])
+        if budget.remaining("repeats") == 0:
+            return none_left
+        line = line_of(end, v)
+        if not line.unacknowledged or (isinstance(end, Subscriber | Publisher) and end.broker != v):
+            return Disabled(f"{u} waits for {v} to acknowledge something", slot)
+        return Effect((budget.spend("repeats"), end), ((w.channel[way], line.frames()),))
+
+    guard = (w.budget, lambda budget: None if cast(Budget, budget).remaining("repeats") else none_left)
+    return Step("repeat", (("from", u), ("to", v)), Kind.LOSS, react, Footprint(None, (w.budget, slot), (w.channel[way],)), guard=guard)

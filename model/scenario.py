@@ -126,6 +126,7 @@ class Free:
     crashes: int = 0
     volatile_crashes: int = 0
     losses: int = 0
+    repeats: int = 0  # of what is not acknowledged yet, where links are acknowledged: timers that run out too early
 
 
 @dataclass(frozen=True, slots=True)

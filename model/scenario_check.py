@@ -393,7 +393,7 @@ def interleavings(s: Scenario) -> float:
     free = (
         (s.free.publish, len(s.events)), (2 * s.free.client_moves, math.sqrt(len(s.subscribers) * brokers)), (s.free.broker_moves, brokers * overlay),
         (s.free.link_failures, len(s.links)), (s.free.merges, brokers * overlay), (s.free.crashes, brokers), (s.free.volatile_crashes, brokers),
-        (s.free.losses, 1),
+        (s.free.losses, 1), (s.free.repeats, 1),
     )  # fmt: skip
     steps = len(ordered) + sum(budget for budget, _ in free)
     logarithm = math.lgamma(steps + 1) - sum(math.log(descendants.bit_count()) for descendants in bit.values())

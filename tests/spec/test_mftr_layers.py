@@ -13,9 +13,9 @@ from roamcheck.checker.replay import replay
 from roamcheck.checker.trace import dumps, loads
 from roamcheck.checker.verdict import Holds, Violated
 from roamcheck.model.build import build
-from roamcheck.spec import custody
+from roamcheck.spec import custody, frames
 from roamcheck.spec.arrow_state import ArrowBroker, Kept
-from roamcheck.spec.frames import FRESH, acknowledged, send, take
+from roamcheck.spec.frames import FRESH, Line, Taken, acknowledged, send, take
 from roamcheck.spec.messages import LOST, Ack, Done, Frame, Pub, PubFor, Turn
 from roamcheck.spec.readings import REPAIRED
 from roamcheck.spec.state import Send
@@ -23,10 +23,12 @@ from roamcheck.spec.state import Send
 ONE, TWO, THREE = Turn(("s1",)), Turn(("s2",)), Turn(("s3",))  # type: ignore[arg-type]
 
 
-def asked(scenario: str, layer: str | None, engine: str = "tabled", losses: int | None = None, **assumptions: str) -> Answer:
+def asked(
+    scenario: str, layer: str | None, engine: str = "tabled", losses: int | None = None, repeats: int | None = None, **assumptions: str
+) -> Answer:
     reading = {layer: "on"} if layer is not None else {}
     limits = Limits(reductions=frozenset()) if engine == "tabled" else None
-    given = question(load_scenario(scenario), protocol=REPAIRED, reading=reading, assumptions=assumptions, losses=losses)
+    given = question(load_scenario(scenario), protocol=REPAIRED, reading=reading, assumptions=assumptions, losses=losses, repeats=repeats)
     return answer(given, engine=engine, limits=limits)
 
 
@@ -96,6 +98,28 @@ def test_any_frame_or_acknowledgement_may_be_lost(scenario: str) -> None:
     assert not violated(asked(scenario, "acknowledged-links", losses=1, radio="silent", bounce="later"))
 
 
+@pytest.mark.parametrize("scenario", ["broker-migration", "client-there-and-back", "loss-silent-event", "publish-while-cut"])
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_a_timer_may_run_out_too_early(scenario: str, repeats: int) -> None:
+    once, given = asked(scenario, "acknowledged-links"), asked(scenario, "acknowledged-links", repeats=repeats)
+    assert not violated(given)
+    assert given.exploration.counts.states > once.exploration.counts.states  # type: ignore[union-attr]
+
+
+def test_what_is_repeated_is_told_by_its_number_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def credulous(line: Line, frame: Frame) -> Taken:
+        return Taken(replace(line, expected=frame.number + 1), Ack(frame.number + 1), frame.message)
+
+    monkeypatch.setattr(frames, "take", credulous)
+    assert not violated(asked("client-there-and-back", "acknowledged-links"))
+    assert violated(asked("client-there-and-back", "acknowledged-links", repeats=1)) == {"arrow"}
+
+
+def test_repeats_need_acknowledged_links() -> None:
+    with pytest.raises(QuestionError, match="nothing is repeated unless links are acknowledged: add --reading acknowledged-links=on"):
+        question(load_scenario("free-star"), protocol=REPAIRED, repeats=1)
+
+
 @pytest.mark.parametrize("assumptions", [{}, {"bounce": "later"}, {"client-links": "instant"}, {"in-flight": "lost"}])
 def test_an_event_survives_a_volatile_crash_with_custody_alone(assumptions: dict[str, str]) -> None:
     if assumptions.get("bounce") != "later":  # what a broker learns after its crash, this one still remembers
@@ -105,7 +129,8 @@ def test_an_event_survives_a_volatile_crash_with_custody_alone(assumptions: dict
 
 @pytest.mark.parametrize(("scenario", "layer"), [("broker-migration-publish-late-return", "custody"), ("loss-silent-event", "acknowledged-links")])
 def test_all_engines_agree_on_layers(scenario: str, layer: str) -> None:
-    tabled, reference = (asked(scenario, layer, engine).exploration for engine in ("tabled", "reference"))
+    repeats = 1 if layer == "acknowledged-links" else None
+    tabled, reference = (asked(scenario, layer, engine, repeats=repeats).exploration for engine in ("tabled", "reference"))
     assert tabled is not None
     assert reference is not None
     counts = [(of.counts.states, of.counts.transitions, of.counts.depth, of.counts.quiescent) for of in (tabled, reference)]

@@ -240,12 +240,12 @@ REFUSED: list[tuple[str, str, str]] = [  # of the example: this, replaced by tha
     ("[publishers.p1]\nat = \"b1\"", "[publishers]\np1 = 1979-05-27", "21: publishers.p1 = a date: not a table; keys are at"),
     ("[publishers.p1]", '[publishers."p 1"]', f'20: publishers."p 1" = "p 1": not a name; {NAMES}'),
     ("[free]\npublish = 1\nlosses = 1", "[[free]]", "56: free = [a table]: not a table; keys are publish, client-moves, broker-moves, link-failures,"
-     " merges, crashes, volatile-crashes, losses"),
+     " merges, crashes, volatile-crashes, losses, repeats"),
     ("losses = 1", "losses = -1", "58: [free] losses = -1: not a budget; a budget is an integer from 0 to 1000"),
     ("losses = 1", "losses = 1001", "58: [free] losses = 1001: not a budget; a budget is an integer from 0 to 1000"),
     ("losses = 1", "losses = true", "58: [free] losses = true: not a budget; a budget is an integer from 0 to 1000"),
     ("losses = 1", "client_moves = 1", "58: [free] client_moves = 1: unknown key; did you mean client-moves? keys are publish, client-moves,"
-     " broker-moves, link-failures, merges, crashes, volatile-crashes, losses"),
+     " broker-moves, link-failures, merges, crashes, volatile-crashes, losses, repeats"),
     ('"settled"', '"setled"', '31: [start] subscriptions = "setled": no such choice; did you mean settled? choices are settled, none'),
     ('radio = "silent"', "radio = 1", "61: [assume] radio = 1: no such choice; choices are reliable, detected, silent"),
     ('["REP", "PUB"]', '["rep"]', f'62: [assume] lossy = ["rep"]: rep is no kind of message; did you mean REP? kinds are {KINDS}'),

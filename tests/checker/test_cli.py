@@ -266,7 +266,7 @@ def test_json_goes_through_a_link_and_into_a_pipe(tmp_path):
 
 def test_an_interrupt_stops_all_and_leaves_what_was_found(tmp_path):
     called = [sys.executable, "-m", "roamcheck", "check", "peers-f", "client-migration", "--no-reduction", "--json", "-"]
-    environment = {**os.environ, "FORCE_COLOR": "1"}  # standard error is taken for a terminal, and so shows how far the search has come
+    environment = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}  # as if standard error were a terminal: it shows progress
     ran = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
     shown = ""
     while "states/s" not in shown and (more := ran.stderr.read(1)):

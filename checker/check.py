@@ -106,7 +106,7 @@ def answer(
     that fault; no trace comes of it, since a trace is replayed by the algorithms as printed.  Raises MutantError, CannotBegin.
     """
     limits = limits or Limits()
-    odd = scenario_warnings(replace(question.scenario, assume=question.assume))
+    odd = scenario_warnings(question.as_asked())
     why = question.why_not_applicable()
     if why is not None:
         verdicts: dict[str, Verdict] = {name: NotApplicable(why) for name in question.properties}

@@ -29,7 +29,8 @@ QUESTION = (
     click.option("--radio", type=click.Choice(ASSUMPTIONS["radio"]), help="Whether messages may be lost, and whether the sender learns of it."),
     click.option("--notice", type=click.Choice(ASSUMPTIONS["notice"]), help="When the two ends of a falling link notice it."),
     click.option("--losses", type=click.IntRange(0, 1000), metavar="N", help="How many messages the radio may lose (default: the file's)."),
-    click.option("--repeats", type=click.IntRange(0, 1000), metavar="N", help="How often a timer may run out too early, with acknowledged links."),
+    click.option("--repeats", type=click.IntRange(0, 1000), metavar="N",
+                 help="How often a timer of acknowledged links may run out too early (default: the file's)."),
     click.option("--property", "properties", multiple=True, metavar="NAME", help="Ask only this property (repeatable)."),
 )
 

@@ -49,6 +49,10 @@ class Question:
         """Where everything lives; `algorithms` replaces those printed (a mutant, or an instrumented copy)."""
         return build_world(self.scenario, PROTOCOLS[self.protocol], self.readings, self.assume, algorithms)
 
+    def as_asked(self) -> Scenario:
+        """The scenario with the assumptions and readings that are asked."""
+        return replace(self.scenario, assume=self.assume, readings=tuple(self.readings.as_dict().items()))
+
     def model(self, algorithms: Mapping[str, ModuleType] | None = None) -> Model:
         """The transition system."""
         return build(self.world(algorithms), self.properties)

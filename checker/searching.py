@@ -93,7 +93,7 @@ def search(
 
     `algorithms` do what the printed ones do, and take notes of it.  Raises MutantError, CannotBegin.
     """
-    odd, why = scenario_warnings(question.scenario), question.why_not_applicable()
+    odd, why = scenario_warnings(question.as_asked()), question.why_not_applicable()
     if why is not None:
         verdicts: dict[str, Verdict] = {name: NotApplicable(why) for name in question.properties}
         return Searched(Answer(question, effort.strategy, None, None, verdicts, {}, named, odd, mutant=mutant), effort)

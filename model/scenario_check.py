@@ -406,3 +406,5 @@ def _radio(s: Scenario) -> Iterator[str]:
         yield f'losses = {s.free.losses} in [free] but radio = "reliable" in [assume]: nothing is lost; radio is "detected" or "silent" where it is'
     if s.assume.radio != "reliable" and not s.free.losses:
         yield f"radio = {show(s.assume.radio)} in [assume] but losses = 0 in [free]: nothing is lost"
+    if s.free.repeats and dict(s.readings).get("acknowledged-links") != "on":
+        yield f'repeats = {s.free.repeats} in [free] but acknowledged-links is not "on" in [readings]: nothing is repeated'

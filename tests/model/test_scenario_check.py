@@ -50,6 +50,7 @@ EXPLODES = "about {} interleavings of moves and free choices, before those of th
             '"reliable"',
             'losses = 1 in [free] but radio = "reliable" in [assume]: nothing is lost; radio is "detected" or "silent" where it is',
         ),
+        ("losses = 1", "losses = 1, repeats = 2", 'repeats = 2 in [free] but acknowledged-links is not "on" in [readings]: nothing is repeated'),
         ("losses = 1", "losses = 20", EXPLODES.format("6,400,000")),
         ("publish = 1, losses = 1", "publish = 9, losses = 900", EXPLODES.format("10^35")),
     ],

@@ -63,10 +63,10 @@ BOUNDS = [
     Bounds((Size(2, publishers=2, events=2, moves=1),), (CLIENT_MOVE,)),
     Bounds((Size(3, components=2, moves=1),), (MERGE, VOLATILE)),
     Bounds((Size(2, publishers=2, events=2, moves=1),), (PUBLISHER_MOVE,)),
-    Bounds((Size(3, moves=2),), (PUBLISHER_MOVE, MIGRATE), ordered=False),
     Bounds((Size(3, events=0, publishers=0, moves=2),), (LINK_DOWN, MERGE)),
 ]
 MORE = [
+    Bounds((Size(3, moves=2),), (PUBLISHER_MOVE, MIGRATE), ordered=False),
     Bounds((Size(2, moves=2),), (CLIENT_MOVE, MIGRATE, MERGE, VOLATILE)),
     Bounds((Size(3, moves=2),), (MIGRATE,)),
     Bounds((Size(2, moves=2),), ALL),

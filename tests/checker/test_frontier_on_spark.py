@@ -48,7 +48,11 @@ def session() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "protocol"), [("child-above-parent", "mft-pubsub"), ("loss-silent-control", "phoenix-2016"), ("figure-1b", "modular")]
+    ("name", "protocol"), [
+        ("child-above-parent", "mft-pubsub"),
+        pytest.param("loss-silent-control", "phoenix-2016", marks=pytest.mark.slow),
+        pytest.param("figure-1b", "modular", marks=pytest.mark.slow),
+    ],
 )  # fmt: skip
 def test_scenarios(name: str, protocol: str, session: Any) -> None:
     made = recipe(name, protocol)

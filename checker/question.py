@@ -105,7 +105,8 @@ def question(
     except ValueError as error:
         raise QuestionError(str(error)) from None
     if repeats and values.acknowledged_links == "off":
-        raise QuestionError("nothing is repeated unless links are acknowledged: add --reading acknowledged-links=on, which mft-pubsub-r has, or leave --repeats off")
+        wanted = "add --reading acknowledged-links=on, which mft-pubsub-r has, or leave --repeats off"
+        raise QuestionError(f"nothing is repeated unless links are acknowledged: {wanted}")
     asked = (p for p, info in PROPERTIES.items() if info.only in (None, name))
     return Question(scenario, name, values, assume, tuple(p for p in asked if not properties or p in properties))
 

@@ -8,8 +8,8 @@ times the cost per step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -30,6 +30,34 @@ class Breached(Exception):
     """A run ends in a breach."""
 
 
+class Interrupts:
+    """Brings an interrupt out of Hypothesis, which takes one in its last replay of what failed for a flaky strategy."""
+
+    def __init__(self) -> None:
+        self.first: KeyboardInterrupt | None = None
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Around whatever Hypothesis calls."""
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            self.first = self.first or interrupt
+            raise
+
+    @contextmanager
+    def brought_out(self) -> Iterator[None]:
+        """Around a call of Hypothesis, of which a Breached is no error.  Raises the first interrupt, whatever was made of it."""
+        try:
+            yield
+        except Breached:
+            pass
+        except BaseException:
+            if self.first is not None:
+                raise self.first from None
+            raise
+
+
 def guided(sampler: Sampler, number: int, targets: bool = True, database: Path | None = None) -> None:
     """Search until every property has failed or the budget is spent.  `number` is the seed.  Raises Enough.
 
@@ -46,6 +74,7 @@ def guided(sampler: Sampler, number: int, targets: bool = True, database: Path |
 def attempt(sampler: Sampler, number: int, targets: bool, database: DirectoryBasedExampleDatabase | None) -> None:
     """One round."""
     names = [of.name for of in sampler.measures] if targets else []
+    interrupts = Interrupts()
 
     @settings(
         max_examples=sampler.examples - sampler.done + 1,  # so that it is the sampler that ends the search
@@ -58,7 +87,7 @@ def attempt(sampler: Sampler, number: int, targets: bool, database: DirectoryBas
         print_blob=False,
     )
     @seed(number)  # below the settings, since it takes the database away
-    @given(runs(sampler))
+    @given(runs(sampler, interrupts))
     def all_runs_are_good(run: Run) -> None:
         if names:
             for name, value in zip(names, measured(sampler, run.nodes), strict=True):
@@ -66,11 +95,11 @@ def attempt(sampler: Sampler, number: int, targets: bool, database: DirectoryBas
         if run.breaches:
             raise Breached
 
-    with suppress(Breached):
+    with interrupts.brought_out():
         all_runs_are_good()
 
 
-def runs(sampler: Sampler) -> st.SearchStrategy[Run]:
+def runs(sampler: Sampler, interrupts: Interrupts) -> st.SearchStrategy[Run]:
     """Runs of the model, for one round: once one has found something, those that follow are asked the same and not counted."""
     actions, wanted = [step.action for step in sampler.model.steps], frozenset(sampler.open)
     kinds = list(dict.fromkeys(actions))
@@ -84,11 +113,12 @@ def runs(sampler: Sampler) -> st.SearchStrategy[Run]:
             likings = [liking[actions[step]] for step, _ in choices]
             return weighed(draw, likings if any(likings) else [1] * len(choices))
 
-        if sampler.open >= wanted:
-            return sampler.sample(choose, initial)
-        shorter = sampler.again(choose, wanted, initial)
-        sampler.keep(shorter)
-        return shorter
+        with interrupts.noted():
+            if sampler.open >= wanted:
+                return sampler.sample(choose, initial)
+            shorter = sampler.again(choose, wanted, initial)
+            sampler.keep(shorter)
+            return shorter
 
     return run()
 
@@ -96,10 +126,12 @@ def runs(sampler: Sampler) -> st.SearchStrategy[Run]:
 def smallest(make: Callable[[Callable[[int], int]], Some], fails: Callable[[Some], bool], examples: int, number: int) -> Some | None:
     """Make things of choices below n until one fails, then smaller choices as long as it does; the last that failed, or None."""
     failed: list[Some] = []
+    interrupts = Interrupts()
 
     @st.composite
     def things(draw: st.DrawFn) -> Some:
-        return make(lambda n: one_of(draw, range(n)))
+        with interrupts.noted():
+            return make(lambda n: one_of(draw, range(n)))
 
     @settings(
         max_examples=examples, database=None, deadline=None, phases=(Phase.generate, Phase.shrink), verbosity=Verbosity.quiet,
@@ -108,11 +140,12 @@ def smallest(make: Callable[[Callable[[int], int]], Some], fails: Callable[[Some
     @seed(number)
     @given(things())
     def none_fails(thing: Some) -> None:
-        if fails(thing):
-            failed[:] = [thing]
-            raise Breached
+        with interrupts.noted():
+            if fails(thing):
+                failed[:] = [thing]
+                raise Breached
 
-    with suppress(Breached):
+    with interrupts.brought_out():
         none_fails()
     return failed[0] if failed else None
 

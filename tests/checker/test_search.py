@@ -419,6 +419,28 @@ def test_bad_input_is_answered_in_one_line(words: list[str], says: str, tmp_path
     assert says in line
 
 
+def test_an_interrupt_passes_hypothesis_whenever_it_comes() -> None:
+    """In the last replay of what failed, too, which is where Hypothesis took it for a strategy that is not always the same."""
+
+    def made_until(last: int | None) -> int:
+        made = 0
+
+        def make(choose: Callable[[int], int]) -> int:
+            nonlocal made
+            made += 1
+            first = choose(100)
+            if made == last:
+                raise KeyboardInterrupt
+            return first + choose(100)
+
+        assert hypothesis_guide.smallest(make, lambda thing: thing > 20, examples=20, number=1) == 21
+        return made
+
+    for last in range(1, made_until(None) + 1):
+        with pytest.raises(KeyboardInterrupt):
+            made_until(last)
+
+
 def test_an_interrupt_leaves_what_was_found(tmp_path: Path) -> None:
     called = [sys.executable, "-m", "roamcheck", "search", "peers-e", "--examples", "1000000", "--database", "kept", "--json", "-"]
     ran = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)

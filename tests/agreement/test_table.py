@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 EXPECTED = json.loads((HERE / "expected.json").read_text())
 TABLE = json.loads((HERE / "table.json").read_text())
 PEERS = {"peers-b": (29_463, 106_194), "peers-c": (88_389, 377_508), "peers-d": (324_051, 1_528_939)}
-QUICK = {"tabled": 25_000, "reference": 2_000}  # states; the larger ones are marked slow
+QUICK = {"tabled": 12_000, "reference": 1_200}  # states; the larger ones are marked slow
 
 
 def is_quick(key, row, engine):

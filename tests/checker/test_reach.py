@@ -54,9 +54,10 @@ CASES = [
     ("client-migration", "a MIG is in flight from b1 to b2 when s1 leaves"),
     ("broker-migration-publish", "a PUB is in flight when the link b1-b3 falls"),
 ]
+LONG = CASES[1]
 
 
-@pytest.mark.parametrize(("scenario", "text"), CASES)
+@pytest.mark.parametrize(("scenario", "text"), [pytest.param(*case, marks=pytest.mark.slow if case == LONG else ()) for case in CASES])
 def test_it_arises_where_it_can_and_nowhere_else(scenario: str, text: str) -> None:
     q = asked(scenario)
     found, least = reach(q, text), nearest(q, text)

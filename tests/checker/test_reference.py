@@ -341,7 +341,7 @@ def test_an_effect_that_does_not_fit_the_footprint_is_refused(effect: Effect) ->
 # ---- agreement with the definition ----
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(random_models.models())
 def test_it_agrees_with_a_naive_search_over_fire(model: Model) -> None:
     exploration, seen = explore(model), naive.explore(model)
@@ -363,7 +363,7 @@ def test_it_agrees_with_a_naive_search_over_fire(model: Model) -> None:
             assert nearest is None or found.length < nearest
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(random_models.digraphs())
 def test_its_endless_runs_are_shortest(model: Model) -> None:
     exploration, seen = explore(model), naive.explore(model)

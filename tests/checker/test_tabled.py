@@ -51,22 +51,23 @@ def test_toys(name: str, options: dict[str, Any]) -> None:
     agree(TOYS[name], **options)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(random_models.models(), st.booleans(), st.none() | st.integers(1, 40), st.none() | st.integers(0, 6))
 def test_random_models(model: Model, first: bool, max_states: int | None, max_depth: int | None) -> None:
     agree(model, first=first, max_states=max_states, max_depth=max_depth)
 
 
 def test_a_scenario_that_fills_several_batches() -> None:
-    model = question(load_scenario("peers-b")).model()
+    model = question(load_scenario("hunt-child-above-parent")).model()
     defined = told(reference.explore(model))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "BATCH", 1 << 10)
+        patch.setattr(memory, "BATCH", 1 << 7)
+        patch.setattr(workers, "FEW", 1 << 5)
         for threads in (1, 2, 3):
             assert told(tabled.explore(model, workers=threads)) == defined
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     random_models.models(), st.integers(2, 3), st.integers(1, 4), st.sampled_from([1, workers.FEW]), st.booleans(),
     st.none() | st.integers(1, 40), st.none() | st.integers(0, 6),
@@ -80,7 +81,7 @@ def test_batches_that_overlap(
         agree(model, workers=threads, first=first, max_states=max_states, max_depth=max_depth)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(random_models.models())
 def test_a_reduction_keeps_the_quiescent_states_and_every_verdict(model: Model) -> None:
     whole, reduced = reference.explore(model), tabled.explore(model, reduce=True)

@@ -462,7 +462,7 @@ def mirrors(draw: st.DrawFn) -> Model:
     )  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(mirrors(), st.booleans(), st.booleans())
 def test_whatever_passes_for_a_symmetry_the_verdicts_stay(model: Model, reduce: bool, wide: bool) -> None:
     found = tabled.explore(model, symmetric=True, reduce=reduce, wide=wide)

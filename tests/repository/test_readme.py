@@ -36,10 +36,13 @@ def test_its_scenario_is_one(tmp_path):
 
 
 COMMANDS = [line.partition("#")[0].strip() for line in README.splitlines() if line.startswith("roamcheck ") and "my.toml" not in line]
+LONG = {"roamcheck prove modular --property well-formed", "roamcheck search hunt-child-above-parent"}
 FAULTS = re.findall(r"\| `(roamcheck check [^`]*)` \|", README)
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, *FAULTS])
+@pytest.mark.parametrize(
+    "command", [pytest.param(command, marks=pytest.mark.slow if command in LONG else ()) for command in [*COMMANDS, *FAULTS]]
+)
 def test_its_commands_run(command, tmp_path):
     (tmp_path / "traces").symlink_to(ROOT / "traces")
     ran = subprocess.run(

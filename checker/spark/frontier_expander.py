@@ -68,7 +68,7 @@ class Expander:
         at, origin, found = self._thin(batch, labels)
         c, n, before = search.candidates, len(at), set(search.found)
         c.new[:n], c.origin[:n] = at, origin
-        table, prints, busy, *_ = search.settle(batch, n)
+        table, prints, busy, *_ = search.settle(batch, c, n)
         breaches = [(of, int(found[search.found[of][0]]), search.found[of][1]) for of in search.found if of not in before]
         flags = np.where(busy == 0, kernels.QUIESCENT, 0).astype(np.uint8)
         return encode(table, prints[:, 0], found, flags, base, self.known), breaches, failed

@@ -27,7 +27,7 @@ from .memory import Memory
 from .store import Chunk, Distant, Log, joined
 from .stubborn import NO_REDUCTION, Reduction
 from .symmetries import least
-from .tables import Tables
+from .tables import SETTLING, Tables
 from .visiting import VisitedSet
 from .workers import Workers
 
@@ -46,7 +46,7 @@ class Enough(Exception):
 class Search:
     """The graph as far as it is known.
 
-    With several workers, one thread looks the candidates of a batch up while the others expand the next one.
+    With several workers, one thread settles what a batch leads to while the others expand the next one.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Search:
         self.each, self.shares = self.threads.each, self.threads.shares
         assert len(model.steps) < 1 << 16, "steps are numbered with 16 bits"
         self.began = monotonic()
-        self.tables = Tables(model, wide, symmetries)
+        self.tables = Tables(model, wide, symmetries, views=2 if workers > 1 else 1)
         self.width = self.tables.width
         self.reduction = Reduction(model) if reduce else None
         if self.reduction is not None:
@@ -88,6 +88,7 @@ class Search:
         self.waiting: Expanded | None = None  # the batch that is
         self.misses = [np.zeros((MISSES, 3), np.int64) for _ in range(self.threads.most)]
         self.seen = [np.zeros(4 * MISSES, np.int64) for _ in range(self.threads.most)]
+        self.misses_here, self.seen_here = [some.copy() for some in self.misses], [some.copy() for some in self.seen]  # while settling
 
     # ---- levels ------------------------------------------------------------------------------------------
 
@@ -147,7 +148,7 @@ class Search:
         self.visited.insert(c, n, [(0, n)], 0)
         over = n > self.max_states
         n = min(n, self.max_states)
-        cut = self.judge(table, busy, np.ones(n, np.uint8), n)
+        cut = self.judge(c, table, busy, np.ones(n, np.uint8), n)
         n = n if cut is None else cut + 1
         self.parent.extend(np.zeros(n, np.uint32))
         self.arrival.extend(np.zeros(n, np.uint16))
@@ -172,13 +173,12 @@ class Search:
             if self.threads.pool is None or self.debug:
                 self.finish()
             return
-        self.candidates, self.spare = self.spare, self.candidates
-        inserted = self.threads.begin(self.visited.insert_alone, before.candidates, len(before.batch), self.states)
+        self.candidates, self.spare = self.spare, before.candidates
+        settled = self.threads.begin(self.settle_all, before, True)
         try:
             self.waiting = self.expanded(batch, deepens)
         finally:
-            fresh = inserted()
-        self.settle_all(before, fresh)
+            self.conclude(before, settled)
 
     def expanded(self, batch: Chunk, deepens: bool) -> Expanded:
         """A batch's candidates."""
@@ -196,25 +196,32 @@ class Search:
         """See to what the batch that waits leads to."""
         before, self.waiting = self.waiting, None
         if before is not None:
-            rows = len(before.batch)
-            self.settle_all(before, self.visited.insert(before.candidates, rows, self.shares(rows), self.states))
+            self.conclude(before, lambda: self.settle_all(before))
 
-    def settle_all(self, e: Expanded, fresh: int) -> None:
-        """Keep what a batch leads to, of which so much is new.  Raises Enough if the search ends here."""
+    def conclude(self, e: Expanded, settled: Callable[[], None]) -> None:
+        """When a batch is settled, whatever failed in it ends the search."""
+        try:
+            settled()
+        except Enough:
+            self.failed = e.failed
+            raise
+
+    def settle_all(self, e: Expanded, alone: bool = False) -> None:
+        """Keep what a batch leads to.  If not `alone`, other threads share the look-ups.  Raises Enough if the search ends here."""
+        c, rows, fired = e.candidates, len(e.batch), e.fired
+        fresh = self.visited.insert_alone(c, rows, self.states) if alone else self.visited.insert(c, rows, self.shares(rows), self.states)
         if e.deepens:
             self.levels.append(self.states)
-        self.candidates, later = e.candidates, self.candidates
-        self.failed, self.fired_by, rows, fired = e.failed, e.fired_by, len(e.batch), e.fired
-        table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(e.batch, fresh)
-        stop = cut is not None or kept < fresh or self.failed is not None
+        table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(e.batch, c, fresh)
+        stop = cut is not None or kept < fresh or e.failed is not None
         if cut is not None or kept < fresh:
             last = kept - 1 if cut is not None else kept  # the candidate with which the search ends
-            self.candidates.cut(int(self.candidates.origin[last]), int(self.candidates.step[self.candidates.new[last]]))
-            fired = self.candidates.fired(rows, len(self.model.steps))
+            c.cut(int(c.origin[last]), int(c.step[c.new[last]]))
+            fired = c.fired(rows, len(self.model.steps))
         self.parent.extend(parents[:kept])
         self.arrival.extend(arrivals[:kept])
         if not stop:
-            self.keep_edges(rows)
+            self.keep_edges(e)
             if self.reduction is not None:
                 self.full.extend(e.full)
         self.take_note(prints[:kept])
@@ -223,7 +230,6 @@ class Search:
             e.children.append(Chunk(table[:kept], prints[:kept], busy[:kept], self.states - kept))
         if stop:
             raise Enough
-        self.candidates, self.spare = later, self.candidates if later is not self.candidates else self.spare
 
     def expand(self, batch: Chunk, full: Any, only: Any = NO_STEPS) -> Any:
         """Candidates of all rows, of the steps `only` if it is given; how often each step fired."""
@@ -295,48 +301,48 @@ class Search:
                 self.reduction.learn(number, self.tables.values[number])
                 self.tables.images.narrowed(self.reduction.slot, self.tables.values[number])
 
-    def settle(self, batch: Chunk, fresh: int) -> tuple[Any, Any, Any, Any, Any, int, int, int | None]:
+    def settle(self, batch: Chunk, c: Candidates, fresh: int) -> tuple[Any, Any, Any, Any, Any, int, int, int | None]:
         """The new states: rows, fingerprints, how many slots are busy, parents, steps; how many are quiescent, how many are kept, and the one at
         which the search is to end, if a property says so."""
         kind = np.promote_types(self.row_type(), batch.rows.dtype)
         rows, table = batch.rows.astype(kind, copy=False), np.empty((fresh, batch.rows.shape[1]), kind)
         prints, busy, suspect = np.empty((fresh, self.tables.columns), np.uint64), np.empty(fresh, np.uint16), np.empty(fresh, np.uint8)
         parents, arrivals = self.parent.space(fresh), self.arrival.space(fresh)
-        t, c, kept = self.tables.arrays(), self.candidates, min(fresh, self.max_states - self.states)
+        t, kept = self.tables.arrays(SETTLING), min(fresh, self.max_states - self.states)
         quiet = sum(self.each(kernels.materialise, [
             (t, rows, batch.busy, c.new, c.origin, lo, hi, c.prints, c.step, c.reaction, batch.first, table, prints, busy, parents, arrivals, suspect)
             for lo, hi in self.shares(fresh)
         ]))  # fmt: skip
-        cut = self.judge(table, busy, suspect, kept)
+        cut = self.judge(c, table, busy, suspect, kept)
         if cut is not None:
             kept = cut + 1
         if kept < fresh:
             quiet = int(np.count_nonzero(busy[:kept] == 0))
         return table, prints, busy, parents, arrivals, quiet, kept, cut
 
-    def judge(self, table: Any, busy: Any, suspect: Any, fresh: int) -> int | None:
+    def judge(self, c: Candidates, table: Any, busy: Any, suspect: Any, fresh: int) -> int | None:
         """Ask the new states what a breach could have come up in; the one at which the search is to end, if there is one."""
         asked, ranges = self.tables.asked_of, self.shares(fresh)
         quiet, quiescent = np.array([*asked[Scope.QUIESCENT], *asked[Scope.RUN]], np.int32), len(asked[Scope.QUIESCENT])
         breaches = [np.full((len(self.active), 2), -1, np.int64) for _ in ranges]
         todo = [np.arange(hi - lo, dtype=np.uint32) for lo, hi in ranges]
         while any(len(some) for some in todo):
-            t, c = self.tables.arrays(), self.candidates
+            t = self.tables.arrays(SETTLING)
             left = [w for w, some in enumerate(todo) if len(some)]
             again = [np.empty(len(todo[w]), np.uint32) for w in left]
             for w in left:
-                self.seen[w][:] = 0
+                self.seen_here[w][:] = 0
             told: set[int] = set()
 
             def learn(k: int, answer: tuple[int, int], left: list[int] = left, told: set[int] = told) -> None:
-                for i, check, key in self.misses[left[k]][: answer[1]].tolist():
+                for i, check, key in self.misses_here[left[k]][: answer[1]].tolist():
                     if key not in told:
                         told.add(key)
                         self.tables.learn_check(table[i].tolist(), check)
 
             done = self.each(judging.judge, [
                 (t, table, busy, suspect, c.new, c.reaction, ranges[w][0], todo[w], self.tables.spent, quiet, quiescent, self.active, breaches[w],
-                 self.misses[w], self.seen[w], some, *kernels.memo(len(t.looks)))
+                 self.misses_here[w], self.seen_here[w], some, *kernels.memo(len(t.looks)))
                 for w, some in zip(left, again, strict=True)
             ], learn)  # fmt: skip
             for w, some, (unfinished, _) in zip(left, again, done, strict=True):
@@ -365,11 +371,12 @@ class Search:
         """New states' fingerprints change that of the search."""
         self.digest ^= int(np.bitwise_xor.reduce(prints[:, 0])) if len(prints) else 0
 
-    def keep_edges(self, rows: int) -> None:
+    def keep_edges(self, e: Expanded) -> None:
         """Where steps lead that may lie on a cycle."""
-        c, t, ranges, degree = self.candidates, self.tables.arrays(), self.shares(rows), self.degree.space(rows)
+        rows = len(e.batch)
+        c, t, ranges, degree = e.candidates, self.tables.arrays(SETTLING), self.shares(rows), self.degree.space(rows)
         owed = t.owed if self.reduction is None else np.ones_like(t.owed)
-        ends = np.cumsum([int(fired @ (owed[: len(fired)] > 0)) for fired in self.fired_by]).tolist()
+        ends = np.cumsum([int(fired @ (owed[: len(fired)] > 0)) for fired in e.fired_by]).tolist()
         out = self.edges.space(ends[-1])
         self.each(visited.targets, [
             (owed, c.target, c.step, c.start, c.size, lo, hi, self.states, c.numbers, degree, out[begin:end])
@@ -384,7 +391,7 @@ class Search:
         before = self.expand(batch, np.zeros(rows, np.uint8))
         fired = self.expand(batch, np.ones(rows, np.uint8)) - before
         fresh = self.visited.insert(self.candidates, rows, self.shares(rows), self.states)
-        table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, fresh)
+        table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, self.candidates, fresh)
         self.parent.extend(numbers[parents[:kept]].astype(np.uint32))
         self.arrival.extend(arrivals[:kept])
         c, degree, out = self.candidates, np.empty(rows, np.uint16), np.empty(int(self.candidates.size[:rows].sum()), np.uint32)

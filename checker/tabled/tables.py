@@ -8,25 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import xor
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Scope, Slot, State, Step, Symmetry, Value, Word
 
-from .column import ENOUGH, Column
+from .column import Column
 from .contents import keys
-from .kernels import DISABLED, FAILED, GONE, HELD, Arrays, store_answers
+from .kernels import DISABLED, FAILED, GONE, HELD, Arrays
 from .symmetries import Asymmetric, Batches, Footprints, Images, Question
+from .view import View
 
 Numbers = Sequence[int]  # a row: the number of each slot's value
 Touched = frozenset[Slot]
+SETTLING = 1  # the view of the thread that settles what a batch leads to
 
 
 class Tables:
     """Grows as the search goes on.  Values are numbered over all slots together, so that a number tells the slot too."""
 
-    def __init__(self, model: Model, wide: bool = False, symmetries: tuple[Symmetry, ...] = ()) -> None:
+    def __init__(self, model: Model, wide: bool = False, symmetries: tuple[Symmetry, ...] = (), views: int = 1) -> None:
         slots = range(len(model.layout.slots))
         self.model, self.width = model, 2 if wide else 1
         self.columns = (1 + len(symmetries)) * self.width  # of a fingerprint: the value's own, and that of each of its images
@@ -40,10 +43,10 @@ class Tables:
         self.head, self.rest = Column(np.int32), Column(np.int32)
         self.popped, self.suspect, self.local = Column(np.uint64, self.columns), Column(np.uint8), Column(np.int32)
         self.blocks, self.gates = Column(np.uint64, -(-len(model.steps) // 64) or 1), Column(np.int32)
-        self._asked = np.zeros((ENOUGH, 2), np.int64)
-        self._shift = np.uint64(64 - (ENOUGH.bit_length() - 1))
-        self._known: dict[int, int] = {}  # node << 32 | value: the same answers
-        self._new: list[tuple[int, int]] = []  # those that are not among the others yet
+        self._known: dict[int, int] = {}  # node << 32 | value: the answer
+        self._new: list[tuple[int, int]] = []  # answers that some view has not been given yet
+        self._views = [View() for _ in range(views)]
+        self._lock = Lock()  # two threads may learn, each for a view of its own
         self.holds = Column(np.uint64)  # by node
         self.holds.append(0)
         self.causes: dict[int, Exception] = {}  # by step: why it failed first
@@ -68,7 +71,6 @@ class Tables:
         # By set of slots, what to ask when they have new values: the slots with which look-ups may begin, checks of several slots, and checks of one.
         self._touching: dict[Touched, tuple[list[Slot], list[tuple[int, tuple[Slot, ...]]], list[tuple[int, int, int, int, Slot]]]] = {}
         self._touched: dict[tuple[Touched, tuple[int | None, ...]], tuple[int, int, int]] = {}
-        self._arrays: tuple[tuple[int, ...], Arrays] | None = None  # how much there was, and the arrays of that
         self.asked_of: dict[Scope, list[int]] = {scope: [] for scope in Scope}  # the checks of the properties with this scope, in order
         for i, of in enumerate(model.properties):
             self.asked_of[of.scope] += [self._add_check(i, predicate.reads, predicate.check) for predicate in of.predicates]
@@ -176,19 +178,6 @@ class Tables:
         self._new.append((key, answer))
         return answer
 
-    def _publish(self) -> None:
-        """Have the kernels see all answers."""
-        places = len(self._asked)
-        while 2 * len(self._known) >= places:
-            places *= 2
-        if places > len(self._asked):
-            asked = np.zeros((places, 2), np.int64)
-            self._shift = np.uint64(64 - (places.bit_length() - 1))
-            store_answers(self._asked, asked, self._shift)
-            self._asked = asked
-        store_answers(np.array(self._new, np.int64), self._asked, self._shift)
-        self._new = []
-
     def _walk(self, node: int, values: Sequence[int]) -> int:
         """The node that these values lead to, made where it is not there."""
         known, new, add = self._known, self._new, self.holds.append
@@ -243,6 +232,10 @@ class Tables:
 
     def learn_step(self, row: Numbers, index: int) -> None:
         """Store all that is needed to fire a step in a row."""
+        with self._lock:
+            self._learn_step(row, index)
+
+    def _learn_step(self, row: Numbers, index: int) -> None:
         step, move = self.model.steps[index], self.chosen[index]
         if step.guard is not None and self._refused(index, step.guard, row) < 0:
             return
@@ -436,6 +429,10 @@ class Tables:
 
     def learn_check(self, row: Numbers, check: int) -> None:
         """Store a check's answer in a row, or a bundle's.  Raises what the check raises."""
+        with self._lock:
+            self._learn_check(row, check)
+
+    def _learn_check(self, row: Numbers, check: int) -> None:
         asked, slots = self._asked_by(check), self._slots_of(check)
         path = [row[slot] for slot in slots]
         node = self._walk(self.checks[check][0], path[:-1])
@@ -457,25 +454,32 @@ class Tables:
 
     # ---- for the kernels ----------------------------------------------------------------------------------
 
-    def arrays(self) -> Arrays:
-        """The tables as they are now; valid until something is learnt.  Raises Asymmetric."""
+    def arrays(self, view: int = 0) -> Arrays:
+        """The tables as they are now; valid until this is called again for the same view after something was learnt.  Raises Asymmetric."""
+        with self._lock:
+            return self._arrays(self._views[view % len(self._views)])
+
+    def _arrays(self, view: View) -> Arrays:
         if self.images.odd:
             raise Asymmetric
         size = len(self._known), len(self.values), len(self.moves), len(self.reactions.items), len(self.check.items)
-        if self._arrays is not None and self._arrays[0] == size:
-            return self._arrays[1]
-        if self._new:
-            self._publish()
-        arrays = Arrays(
+        if view.arrays is not None and view.size == size:
+            return view.arrays
+        if view.given < len(self._new):
+            view.give(self._new, len(self._known))
+            if all(other.given == len(self._new) for other in self._views):
+                self._new.clear()
+                for other in self._views:
+                    other.given = 0
+        view.size, view.arrays = size, Arrays(
             self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
             self.local.array, self.blocks.array, self.gates.array[: len(self.gates.items)], self.holds.array,
-            self._asked, self._shift, self.selector.array[: len(self.selector.items)], self.chosen.array, self.guard.array, self.barred.array,
+            view.asked, view.shift, self.selector.array[: len(self.selector.items)], self.chosen.array, self.guard.array, self.barred.array,
             self.mouth.array, self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
             self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
             self.members.array,
         )  # fmt: skip
-        self._arrays = size, arrays
-        return arrays
+        return view.arrays
 
     @property
     def answers(self) -> int:

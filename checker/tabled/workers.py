@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event
 from typing import Any
 
 FEW = 1 << 10  # rows that are not worth a second thread
 PIECES = 4  # for each thread, so that none waits long for another
-SOON = 0.0005  # seconds after which Python is left to a thread that waits for it
+SOON = 0.0005
 
 
 class Workers:
@@ -21,6 +22,8 @@ class Workers:
         self.count = count
         self.most = count * PIECES if count > 1 else 1  # pieces
         self.pool = ThreadPoolExecutor(count - 1) if count > 1 else None
+        self.offers: deque[tuple[Future[None], Callable[[], Iterator[None]]]] = deque()
+        self.news = Event()  # something was offered, or has ended
 
     def shares(self, n: int) -> list[tuple[int, int]]:
         """The range 0…n-1 in pieces."""
@@ -42,21 +45,58 @@ class Workers:
             while done and after is not None:
                 after(k := done.popleft(), answers[k])
 
-        others = [] if self.pool is None else [self.pool.submit(deque, work(), 0) for _ in range(min(self.count, len(arguments)) - 1)]
+        others = [] if self.pool is None else [self._offer(work) for _ in range(min(self.count, len(arguments)) - 1)]
         try:
             for _ in work():
                 tell()
         finally:
             for other in others:
-                if not other.cancel():  # it may wait for a thread that is at another task
+                if not other.cancel():  # all threads may be at other tasks
                     other.result()
         tell()
         return answers
 
-    def begin(self, task: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
-        """Have another thread run a task before it shares in others; answers how to wait for its end, and for what it answers or raises."""
+    def _offer(self, work: Callable[[], Iterator[None]]) -> Future[None]:
+        """Have some of this done by the next thread that has nothing to do."""
         assert self.pool is not None, "there is another thread"
-        return self.pool.submit(task, *arguments).result
+        offered: Future[None] = Future()
+        self.offers.append((offered, work))
+        self.pool.submit(self._take)
+        self.news.set()
+        return offered
+
+    def _take(self) -> bool:
+        """Do what was offered first; whether there was something."""
+        while self.offers:
+            try:
+                offered, work = self.offers.popleft()
+            except IndexError:  # another thread was faster
+                break
+            if offered.set_running_or_notify_cancel():
+                try:
+                    deque(work(), 0)
+                except BaseException as raised:
+                    offered.set_exception(raised)
+                else:
+                    offered.set_result(None)
+                return True
+        return False
+
+    def begin(self, task: Callable[..., None], *arguments: Any) -> Callable[[], None]:
+        """Have another thread run a task before it shares in others.  Answers how to wait for its end, and share in it meanwhile; that raises what
+        the task raises."""
+        assert self.pool is not None, "there is another thread"
+        begun = self.pool.submit(task, *arguments)
+        begun.add_done_callback(lambda _: self.news.set())
+
+        def wait() -> None:
+            while not begun.done():
+                self.news.clear()
+                if not self._take() and not begun.done():
+                    self.news.wait()
+            begun.result()
+
+        return wait
 
     @contextmanager
     def in_turns(self) -> Iterator[None]:

@@ -57,7 +57,7 @@ def guarded(w: World, step: Step, claim: Claim) -> Step:
         claimed = claim(cast(Budget, budget))
         return claimed if isinstance(claimed, Disabled) else None
 
-    return replace(step, guard=(w.budget, refuse))
+    return replace(step, guard=(w.budget, refuse), claims=True)
 
 
 def scenario_step(w: World, move: Move) -> Step:

@@ -15,6 +15,7 @@ import numpy as np
 
 from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Scope, Slot, State, Step, Symmetry, Value, Word
 
+from .claims import Claims
 from .column import Column
 from .contents import keys
 from .kernels import DISABLED, FAILED, GONE, HELD, Arrays
@@ -60,6 +61,7 @@ class Tables:
         self.reactions, self.change = Column(np.int32, 8), Column(np.int32, 2)
         self.delta = Column(np.uint64, self.columns)
         self.appended, self.check = Column(np.int32, 2), Column(np.int32, 5)
+        self._claims = Claims(self)
         self._append_nodes: dict[tuple[Slot, Batches], int] = {}
         self._appended_at: dict[int, tuple[Slot, Batches]] = {}  # by node
         self.checks, self.looks, self.members = Column(np.int32, 6), Column(np.int32), Column(np.int32)
@@ -214,7 +216,7 @@ class Tables:
             self.takes.append(-1 if footprint.takes is None else footprint.takes)
             self.reads.append(self.read.extend(footprint.reads))
             self.start.append(0)
-            self.start[number] = self.node() if footprint.takes is not None or footprint.reads else self._try(number, None, [], index)
+            self.start[number] = self.node() if footprint.takes is not None or footprint.reads else self.evaluate(number, None, [], index)
         return number
 
     def _take_from(self, slot: Slot | None) -> None:
@@ -259,7 +261,8 @@ class Tables:
         if path:
             node = self._walk(node, path[:-1])
             known = self.known(node, path[-1])
-            reaction = self.put(node, path[-1], self._try(move, word, [row[slot] for slot in footprint.reads], index)) if known is None else known
+            read = [row[slot] for slot in footprint.reads]
+            reaction = self.put(node, path[-1], self._claims.react(move, word, read, index)) if known is None else known
         if reaction >= 0:
             self._learn_appends(row, reaction, index)
 
@@ -289,8 +292,8 @@ class Tables:
         images = self.images.selected(index, step.selector, value, footprint)
         return _disabled(footprint) if isinstance(footprint, Disabled) else self._move(index, footprint, images)
 
-    def _try(self, move: int, word: Word | None, read: Numbers, index: int) -> int:
-        """React; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
+    def evaluate(self, move: int, word: Word | None, read: Numbers, index: int) -> int:
+        """React, by the pure function; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
         step, footprint, images = self.moves[move]
         values = tuple([self.values[number] for number in read])
         self.evaluated[index] += 1
@@ -335,10 +338,10 @@ class Tables:
             delta = tuple(map(xor, delta, map(xor, self.key[was], self.key[number])))
         self.delta.append(delta)
         taken = () if footprint.takes is None else (footprint.takes,)
-        checks = self._add_touched({*taken, *now, *appends}, now)
+        checks = self.add_touched({*taken, *now, *appends}, now)
         return self.reactions.append((-1 if footprint.takes is None else footprint.takes, *changes, *appended, *checks))
 
-    def _add_touched(self, touched: set[Slot], now: dict[Slot, int]) -> tuple[int, int, int]:
+    def add_touched(self, touched: set[Slot], now: dict[Slot, int]) -> tuple[int, int, int]:
         """What to ask in every state that has new values in these slots: checks of several slots, then those of single ones.
 
         Where the first slot that a check looks at has a value that is known here, `now`, its look-up starts behind it.
@@ -370,7 +373,7 @@ class Tables:
         """The reaction of which initial states come: it changes nothing, and everything is asked."""
         self.delta.append(self._unchanged)
         constant, _ = self.check.extend([(check, *self.checks[check][:3], -1) for check in self._constant])
-        first, middle, last = self._add_touched(set(range(len(self.numbers))), {})
+        first, middle, last = self.add_touched(set(range(len(self.numbers))), {})
         assert constant + len(self._constant) == first, "these are asked too"
         return self.reactions.append((-1, 0, 0, 0, 0, constant, middle, last))
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcheck.checker.engines import tabled
+from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 from roamcheck.checker.tabled import memory
@@ -25,7 +25,7 @@ from roamcheck.checker.tabled.checkpoint import Checkpoint, CheckpointError
 from roamcheck.checker.tabled.estimate import expected
 from roamcheck.checker.tabled.memory import Memory, TooLittleMemory
 from roamcheck.checker.verdict import Exploration, Unknown, Violated
-from roamcheck.model.interface import Disabled, Model, Scope
+from roamcheck.model.interface import Disabled, Effect, Footprint, Kind, Layout, Model, Scope, SlotSpec, Step
 from support import random_models
 from support.toys import counter, lossy_channel, never, ping_pong
 
@@ -228,6 +228,23 @@ def test_debug_mode_finds_a_guard_that_refuses_too_much() -> None:
     found = tabled.explore(replace(model, steps=tuple(steps)), debug=True)
     assert found.failed is not None
     assert "a wrong guard or footprint" in str(found.failed)
+
+
+def test_debug_mode_finds_a_claim_that_is_not_apart() -> None:
+    both = Footprint(reads=(0, 1))
+    guard = (0, lambda left: None if left else Disabled("something is left"))
+
+    def spend(_: Any, values: Any) -> Any:
+        left, total = values
+        return Effect((left - 1, total + left)) if left else Disabled("something is left")
+
+    add = Step("add", (), Kind.ENVIRONMENT, spend, both, guard=guard, claims=True)
+    clear = Step("clear", (), Kind.ENVIRONMENT, lambda _, v: Effect((0,)), Footprint(reads=(1,)))
+    model = Model("toy", Layout((SlotSpec("left"), SlotSpec("sum"))), ((3, 0),), (add, clear), (), lambda slot, value: True)
+    found = tabled.explore(model, debug=True)
+    assert "what it claims and the rest are not independent" in str(found.failed)
+    honest = replace(model, steps=(replace(add, claims=False), clear))
+    assert told(tabled.explore(honest, debug=True)) == told(reference.explore(honest))
 
 
 def test_debug_mode_finds_nothing_where_nothing_is() -> None:

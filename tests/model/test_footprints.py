@@ -11,7 +11,7 @@ import pytest
 
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
-from roamcheck.model.interface import Effect, Footprint, Kind, Layout, Model, Slot, SlotSpec, State, Step
+from roamcheck.model.interface import Disabled, Effect, Footprint, Kind, Layout, Model, Slot, SlotSpec, State, Step
 from roamcheck.model.scenario import Move
 from support.footprints import Cheat, check_step, check_walk, enabled, look, name_of, pools_of, walk
 
@@ -242,6 +242,23 @@ def test_a_channel_that_does_not_append_at_its_end_is_found_out(append: Any) -> 
     cheat = found_out(STEP, append)
     assert cheat is not None
     assert "d is not what was there and then the words appended" in cheat
+
+
+CLAIMING = Footprint(reads=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("react", "says"),
+    [
+        (lambda head, values: Effect((values[0] + values[1], values[1])), "what it claims depends on more"),
+        (lambda head, values: Effect((values[0], values[0] + values[1])), "what it does depends on what it finds"),
+        (lambda head, values: Disabled("a is 0") if values[0] else Effect(values), "what it does depends on what it finds"),
+        (lambda head, values: Effect((values[0] + 1, values[1] + 1)), None),
+    ],
+)
+def test_a_claim_that_is_not_apart_is_found_out(react: Any, says: str | None) -> None:
+    cheat = found_out(Step("claim", (), Kind.ENVIRONMENT, react, CLAIMING, guard=(0, lambda value: None), claims=True))
+    assert cheat is None if says is None else says in str(cheat)
 
 
 def test_a_step_of_the_model_that_remembers_is_found_out() -> None:

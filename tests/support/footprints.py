@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Model, Slot, State, Step, Value, fire
 
+NOTHING = "(nothing)"
 Pools = tuple[tuple[Value, ...], ...]  # for each slot, the values seen in a walk
 
 
@@ -87,6 +88,8 @@ def check_step(model: Model, step: Step, state: State, pools: Pools, rng: random
         raise Cheat(f"{step}: equal arguments, different answers")
     if step.guard is not None and step.guard[1](state[step.guard[0]]) is not None and not isinstance(seen.outcome, Disabled):
         raise Cheat(f"{step}: fires where its guard refuses")
+    if step.claims:
+        _claims_apart(step, seen, state, pools, rng)
     if step.narrows is not None and isinstance(seen.outcome, Effect):
         allowed = step.narrows[1](state[step.narrows[0]])
         if any(slot not in allowed for slot, _ in seen.outcome.appended):
@@ -118,6 +121,29 @@ def _changed_elsewhere(step: Step, seen: Seen, state: State, pools: Pools, rng: 
     for _ in range(2):
         if look(step, changed(state, pools, rng, kept)) != seen:
             raise Cheat(f"{step}: looks at what it does not declare")
+
+
+def _claims_apart(step: Step, seen: Seen, state: State, pools: Pools, rng: random.Random) -> None:
+    """What the guard does not refuse changes nothing but itself, and nothing but itself decides what becomes of it."""
+    assert step.guard is not None
+    slot, refuses = step.guard
+    if refuses(state[slot]) is not None or (seen.footprint is not None and slot not in seen.footprint.reads):
+        return
+    elsewhere = look(step, changed(state, pools, rng, {slot}))
+    if len({left for left, _ in (_parted(seen, slot), _parted(elsewhere, slot)) if left is not NOTHING}) > 1:
+        raise Cheat(f"{step}: what it claims depends on more than what it finds there")
+    for other in pools[slot]:
+        if refuses(other) is None and _parted(look(step, (*state[:slot], other, *state[slot + 1 :])), slot)[1] != _parted(seen, slot)[1]:
+            raise Cheat(f"{step}: what it does depends on what it finds where it claims")
+
+
+def _parted(seen: Seen, slot: Slot) -> tuple[Value, object]:
+    """What is left in the slot, and all else."""
+    if seen.footprint is None or isinstance(seen.outcome, Disabled):
+        return NOTHING, seen
+    at = seen.footprint.reads.index(slot)
+    values = seen.outcome.values
+    return values[at], (seen.footprint, values[:at], values[at + 1 :], seen.outcome.appended)
 
 
 def _changed_tail(step: Step, seen: Seen, state: State, pools: Pools, rng: random.Random) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 FEW = 1 << 10  # rows that are not worth a second thread
 PIECES = 4  # for each thread, so that none waits long for another
-SOON = 0.0005
+SOON = 0.0005  # seconds after which Python is left to a thread that waits for it
 
 
 class Workers:

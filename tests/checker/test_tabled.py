@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 from roamcheck.checker.tabled import memory, workers
 from roamcheck.checker.verdict import Exploration, Violated
-from roamcheck.model.interface import Disabled, Effect, Model, Predicate, Scope, Value, Word
+from roamcheck.model.interface import Disabled, Effect, Footprint, Kind, Layout, Model, Predicate, Property, Scope, SlotSpec, Step, Value, Word
+from roamcheck.spec.breach import Breach
 from support import random_models
 from support.toys import TwoPhase, arrived, counter, crane, lossy_channel, never, ping_pong
 
@@ -92,6 +94,71 @@ def test_a_reduction_keeps_the_quiescent_states_and_every_verdict(model: Model) 
         assert type(one) is type(other), of.name
         if isinstance(one, Violated) and isinstance(other, Violated) and of.scope is Scope.QUIESCENT:
             assert one.counterexample.length == other.counterexample.length
+
+
+@st.composite
+def paid_for(draw: st.DrawFn) -> Model:
+    """A random model some of whose steps cost one of a budget: what they claim of that is independent of the rest."""
+    model = draw(random_models.models())
+    purse, costs = len(model.layout.slots), draw(st.lists(st.integers(0, 2), min_size=len(model.steps), max_size=len(model.steps)))
+
+    def paid(step: Step, cost: int) -> Step:
+        if cost == 0 or step.selector is not None or step.guard is not None:
+            return step
+        short = Disabled(f"{cost} left")
+
+        def react(head: Word | None, values: tuple[Value, ...]) -> Effect | Disabled:
+            effect = step.react(head, values[1:])
+            if values[0] < cost or isinstance(effect, Disabled):  # type: ignore[operator]
+                return short if values[0] < cost else effect  # type: ignore[operator]
+            return replace(effect, values=(values[0] - cost, *effect.values))  # type: ignore[operator]
+
+        return replace(
+            step, react=react, fixed=replace(step.fixed, reads=(purse, *step.fixed.reads)), claims=True,
+            guard=(purse, lambda left: short if left < cost else None),  # type: ignore[operator]
+        )  # fmt: skip
+
+    left = draw(st.integers(1, 6))
+    return replace(
+        model, layout=replace(model.layout, slots=(*model.layout.slots, SlotSpec("purse"))), steps=tuple(map(paid, model.steps, costs)),
+        initial_states=tuple((*state, left) for state in model.initial_states), idle=lambda slot, value: slot == purse or model.idle(slot, value),
+    )  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(paid_for(), st.integers(1, 2))
+def test_claims_are_independent_of_the_rest(model: Model, threads: int) -> None:
+    agree(model, workers=threads)
+
+
+def test_what_is_put_together_is_asked_all_that_it_touches() -> None:
+    """The breach is reached by one step alone, and that is never worked out: its claim and the rest are known by then, each from elsewhere."""
+    left, at, ready, said = range(4)
+    enough = (left, lambda value: None if value else Disabled("something is left"))
+
+    def spend(_: Word | None, values: tuple[Any, ...]) -> Effect | Disabled:
+        return Effect((values[0] - 1, {0: 10, 1: 2}[values[1]]), ((said, ("on",)),)) if values[0] and values[1] in (0, 1) else Disabled("at 0 or 1")
+
+    def walk(left_before: int, ways: dict[int, int]) -> Callable[..., Effect | Disabled]:
+        return lambda _, values: Effect((values[0], ways[values[1]])) if values[0] == left_before and values[1] in ways else Disabled("a way")
+
+    def prepare(_: Word | None, values: tuple[Any, ...]) -> Effect | Disabled:
+        return Effect((*values[:2], 1)) if values == (3, 1, 0) else Disabled("at 1 with 3 left")
+
+    steps = (
+        Step("spend", (), Kind.ENVIRONMENT, spend, Footprint(None, (left, at), (said,)), guard=enough, claims=True),
+        Step("back", (), Kind.ENVIRONMENT, walk(2, {10: 1}), Footprint(None, (left, at))),
+        Step("round", (), Kind.ENVIRONMENT, walk(3, {0: 5, 5: 6, 6: 1}), Footprint(None, (left, at))),
+        Step("prepare", (), Kind.ENVIRONMENT, prepare, Footprint(None, (left, at, ready))),
+    )
+    asked = tuple(
+        Property(f"never ready and {what}", Scope.EVERY_STATE, (Predicate(slots, lambda v, bad=bad: Breach("bad") if v == bad else None),))  # type: ignore[misc]
+        for what, slots, bad in (("at 2", (at, ready), (2, 1)), ("heard", (said, ready), (("on",), 1)))
+    )
+    layout = Layout(tuple(map(SlotSpec, ("left", "at", "ready", "said"))))
+    model = Model("toy", layout, ((3, 0, 0, ()),), steps, asked, lambda slot, value: True)
+    agree(model)
+    assert {type(verdict) for verdict in tabled.explore(model).verdicts.values()} == {Violated}
 
 
 def test_a_reduction_leaves_most_of_a_real_network_out() -> None:

@@ -44,6 +44,6 @@ class Column:
         if self._done < len(self.items):
             while len(self.items) > len(self._array):
                 self._array = np.concatenate([self._array, np.zeros_like(self._array)])
-            self._array[self._done : len(self.items)] = np.array(self.items[self._done :], self._array.dtype)
+            self._array[self._done : len(self.items)] = self.items[self._done :]
             self._done = len(self.items)
         return self._array

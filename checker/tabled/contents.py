@@ -27,22 +27,22 @@ def keys(slot_name: str, value: Value) -> tuple[int, int]:
 def _form(value: object) -> bytes:
     """A prefix code: what is inside is counted before it is listed, so that no two values share a form unless they are equal."""
     match value:
-        case None:
-            return b"N"
-        case Enum() if not isinstance(value, int | str):  # an IntEnum equals its number
-            return _text(b"E", f"{type(value).__qualname__}.{value.name}")
         case str():
             return _text(b"s", value)
         case bool() | int():  # 1 == True
             return _text(b"i", str(int(value)))
-        case float():
-            return _text(b"i", str(int(value))) if value.is_integer() else _text(b"f", value.hex())
-        case bytes():
-            return b"b%d:" % len(value) + value
         case tuple():
             return b"t%d:" % len(value) + b"".join([_form(part) for part in value])
         case frozenset():
             return b"S%d:" % len(value) + b"".join(sorted([_form(part) for part in value]))
+        case None:
+            return b"N"
+        case Enum():  # and not one whose members equal strings or numbers
+            return _text(b"E", f"{type(value).__qualname__}.{value.name}")
+        case float():
+            return _text(b"i", str(int(value))) if value.is_integer() else _text(b"f", value.hex())
+        case bytes():
+            return b"b%d:" % len(value) + value
         case _ if is_dataclass(value) and not isinstance(value, type):
             return _record(value)  # type: ignore[arg-type]
         case _:

@@ -39,8 +39,8 @@ def judge(
     members = t.members
     lost, unfinished, one = 0, 0, np.uint64(1)
     for turned in range(todo.shape[0]):
-        i = lo + np.int64(todo[turned])
-        reaction, complete = np.int64(reaction_in[new[i]]), True
+        i = np.uint32(lo + todo[turned])
+        reaction, complete = np.uint32(reaction_in[new[i]]), True
         first, local = np.int64(reactions[reaction, CHECKS]), np.int64(reactions[reaction, CHECKS + 1 + suspect[i]])
         last, turn = local, np.int64(-1)  # what is asked: check[first…local-1], whether the budget is spent, quiet[0…last-local-1]
         if busy[i] == 0:
@@ -51,12 +51,13 @@ def judge(
         k = first
         while k < last:
             if k < local:
-                if check[k, 4] >= 0:  # most often it is known to hold
-                    which = np.uint64(local_of[np.uint64(rows[np.uint64(i), np.uint64(check[k, 4])])])
-                    if which < HELD and holds[np.uint64(check[k, 1])] >> which & one:
+                c = np.uint32(k)
+                if check[c, 4] >= 0:  # most often it is known to hold
+                    which = np.uint64(local_of[rows[i, np.uint32(check[c, 4])]])
+                    if which < HELD and holds[np.uint32(check[c, 1])] >> which & one:
                         k += 1
                         continue
-                number, node, begin, end = np.int64(check[k, 0]), np.int64(check[k, 1]), np.int64(check[k, 2]), np.int64(check[k, 3])
+                number, node, begin, end = np.int64(check[c, 0]), np.int64(check[c, 1]), np.int64(check[c, 2]), np.int64(check[c, 3])
             else:
                 number = np.int64(spent)
                 if k != turn:
@@ -65,7 +66,13 @@ def judge(
             of, key = np.int64(checks[number, 3]), np.int64(0)
             if of < 0 or (active[of] and (breach[of, 0] < 0 or i < breach[of, 0] or (i == breach[of, 0] and number < breach[of, 1]))):
                 for m in range(begin, end):
-                    key = (node << THIRTY_TWO) | np.int64(rows[i, looks[m]])
+                    value = rows[i, looks[m]]
+                    if m + 1 == end:
+                        which = np.uint64(local_of[value])
+                        if which < HELD and holds[np.uint32(node)] >> which & one:
+                            node = np.int64(0)
+                            break
+                    key = (node << THIRTY_TWO) | np.int64(value)
                     if key != last_key[m]:  # neighbours often ask the same
                         last_key[m], last_answer[m] = key, look(asked, shift, key)
                     node = last_answer[m]

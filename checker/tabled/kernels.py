@@ -54,7 +54,7 @@ class Arrays(NamedTuple):
     suspect: Any  # [value] U8: breaches a property that looks at this slot alone, perhaps
     local: Any  # [value] I32: which value of its slot it is
     blocks: Any  # [value, word] U64: the steps that are known to be disabled wherever their slot has this value
-    gates: Any  # I32: the slots whose values may block steps
+    gates: Any  # U32: the slots whose values may block steps
     holds: Any  # [node] U64: at the last slot of a check, the values with which it is known to hold: one bit for each of the slot's first HELD
     asked: Any  # [place, 2] I64: node << 32 | value, 0 if free; what it leads to
     shift: Any  # 64 - log2(places)
@@ -68,14 +68,14 @@ class Arrays(NamedTuple):
     takes: Any  # [move] I32: the channel it takes from, or -1
     start: Any  # [move] I32: the node at which its look-up starts
     reads: Any  # [move, 2] I32: a range of
-    read: Any  # I32: slots
+    read: Any  # U32: slots
     reactions: Any  # [reaction, 8] I32: takes, and ranges of changes, appends, checks; from the third number on, checks of single slots
     delta: Any  # [reaction, word] U64: what the changes do to a fingerprint
-    change: Any  # [n, 2] I32: slot, value
-    append: Any  # [n, 2] I32: slot, node at which its value is looked up
+    change: Any  # [n, 2] U32: slot, value
+    append: Any  # [n, 2] U32: slot, node at which its value is looked up
     check: Any  # [n, 5] I32: number of a check, the node at which its look-up goes on, a range of `looks`, and the slot if there is but one, or -1
     checks: Any  # [check, 6] I32: node, range of `looks`, property or -1, range of `members`
-    looks: Any  # I32: slots that checks look at
+    looks: Any  # U32: slots that checks look at
     members: Any  # I32: checks of which a bundle is made
 
 
@@ -206,7 +206,7 @@ def expand(
     word_key, word_answer, path_key, path_answer = scratch.word_key, scratch.word_answer, scratch.path_key, scratch.path_answer
     n, lost, failed, unfinished = base, 0, np.int64(-1), 0
     for turn in range(todo.shape[0]):
-        r = np.int64(todo[turn])
+        r = todo[turn]
         if n + steps > room or lost >= misses.shape[0]:
             again[unfinished] = r
             unfinished += 1
@@ -220,19 +220,20 @@ def expand(
                 for w in range(words):
                     blocked[w] |= blocks[rows[r, gates[k]], w]
         enabled[:] = 0
-        s = lowest - 1
+        following = lowest
         while True:
-            s = next_bit(blocked, s + 1)
+            s = np.uint32(next_bit(blocked, following))
             if s >= highest:
                 break
-            if mouth[s] >= 0 and heads[rows[r, mouth[s]]] < 0:
+            following = np.int64(s) + 1
+            if mouth[s] >= 0 and heads[rows[r, np.uint32(mouth[s])]] < 0:
                 why[s] = EMPTY
                 continue
             if silent[s] and busy[r]:
                 why[s] = NEVER
                 continue
             if guard[s] >= 0:
-                key = (np.int64(barred[s]) << THIRTY_TWO) | np.int64(rows[r, guard[s]])
+                key = (np.int64(barred[s]) << THIRTY_TWO) | np.int64(rows[r, np.uint32(guard[s])])
                 if key != guard_key[s]:
                     guard_key[s], guard_answer[s] = key, look(asked, shift, key)
                 found = guard_answer[s]
@@ -244,21 +245,19 @@ def expand(
                     elif found == FAILED and (failed < 0 or r * steps + s < failed):
                         failed = r * steps + s
                     continue
-            why[s] = UNSELECTED
             # The reaction, or DISABLED, GONE, FAILED, or MISS with the key that has no answer.
-            key, reaction, move = np.int64(0), np.int64(DISABLED), np.int64(chosen[s])
+            why[s], key, reaction, move = UNSELECTED, np.int64(0), np.int64(DISABLED), np.int64(chosen[s])
             if selector[s] >= 0:
-                key = (move << THIRTY_TWO) | np.int64(rows[r, selector[s]])
+                key = (move << THIRTY_TWO) | np.int64(rows[r, np.uint32(selector[s])])
                 if key != move_key[s]:
                     move_key[s], move_answer[s] = key, look(asked, shift, key)
-                move = move_answer[s]
-                reaction = move
+                reaction = move = move_answer[s]
             if move >= 0:
                 why[s] = OTHER
-                taken = np.int64(takes[move])
-                reaction = np.int64(start_of[move])
+                m = np.uint32(move)
+                taken, reaction = takes[m], np.int64(start_of[m])
                 if taken >= 0:
-                    word = np.int64(heads[rows[r, taken]])
+                    word = np.int64(heads[rows[r, np.uint32(taken)]])
                     if word < 0:
                         why[s] = EMPTY
                         continue
@@ -266,7 +265,7 @@ def expand(
                     if key != word_key[s]:
                         word_key[s], word_answer[s] = key, look(asked, shift, key)
                     reaction = word_answer[s]
-                k, end = np.int64(reads[move, 0]), np.int64(reads[move, 1])
+                k, end = reads[m, 0], reads[m, 1]
                 while k < end and reaction >= 0:
                     key = (reaction << THIRTY_TWO) | np.int64(rows[r, read[k]])
                     at = (s << 3) + (k & 7)
@@ -283,34 +282,34 @@ def expand(
                 elif reaction == GONE:
                     why[s] = NEVER
                 continue
-            x, y = prints[r, 0] ^ delta[reaction, 0], np.uint64(0)
+            q = np.uint32(reaction)
+            x, y = prints[r, 0] ^ delta[q, 0], np.uint64(0)
             if wide:
-                y = prints[r, 1] ^ delta[reaction, 1]
-            taken = np.int64(reactions[reaction, TAKES])
+                y = prints[r, 1] ^ delta[q, 1]
+            taken = reactions[q, TAKES]
             if taken >= 0:
-                was = np.int64(rows[r, taken])
-                x ^= popped[was, 0]
+                x ^= popped[rows[r, np.uint32(taken)], 0]
                 if wide:
-                    y ^= popped[was, 1]
+                    y ^= popped[rows[r, np.uint32(taken)], 1]
             longer = np.int64(0)
-            for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
-                slot = np.int64(append[k, 0])
-                was = np.int64(rows[r, slot])
+            for k in range(reactions[q, APPENDS], reactions[q, APPENDS + 1]):
+                slot = append[k, 0]
+                was = np.uint32(rows[r, slot])
                 if slot == taken:
-                    was = np.int64(rests[was])
-                key = (np.int64(append[k, 1]) << THIRTY_TWO) | was
+                    was = np.uint32(rests[was])
+                key = (np.int64(append[k, 1]) << THIRTY_TWO) | np.int64(was)
                 longer = look(asked, shift, key)
                 if longer < 0:
                     break
-                x ^= keys[was, 0] ^ keys[longer, 0]
+                now = np.uint32(longer)
+                x ^= keys[was, 0] ^ keys[now, 0]
                 if wide:
-                    y ^= keys[was, 1] ^ keys[longer, 1]
+                    y ^= keys[was, 1] ^ keys[now, 1]
             if longer == MISS:
                 complete = False
                 lost = missing(seen, misses, lost, r, s, key)
             elif longer < 0:
-                if failed < 0 or r * steps + s < failed:
-                    failed = r * steps + s
+                failed = r * steps + s if failed < 0 else min(failed, r * steps + s)
             else:
                 print_out[n, 0] = x
                 if wide:
@@ -459,27 +458,28 @@ def materialise(
     reactions, change, append, slots, keys = t.reactions, t.change, t.append, rows.shape[1], t.key
     columns, width, quiet = prints_out.shape[1], print_in.shape[1], 0
     for i in range(lo, hi):
-        j = np.int64(new[i])
-        r, reaction = np.int64(origin[i]), np.int64(reactionin[j])
+        j = new[i]
+        r, reaction = origin[i], np.uint32(reactionin[j])
         owing, odd = np.int64(busy[r]), np.uint8(0)
         for slot in range(slots):
             rows_out[i, slot] = rows[r, slot]
-        taken = np.int64(reactions[reaction, TAKES])
+        taken = reactions[reaction, TAKES]
         if taken >= 0:
-            was = np.int64(rows[r, taken])
-            now = np.int64(rests[was])
+            slot = np.uint32(taken)
+            was = rows[r, slot]
+            now = np.uint32(rests[was])
             owing += np.int64(idle[now]) - np.int64(idle[was])
             odd |= suspect[now]
-            rows_out[i, taken] = now
+            rows_out[i, slot] = now
         for k in range(reactions[reaction, CHANGES], reactions[reaction, CHANGES + 1]):
-            slot, now = np.int64(change[k, 0]), np.int64(change[k, 1])
+            slot, now = change[k, 0], change[k, 1]
             owing += np.int64(idle[now]) - np.int64(idle[rows_out[i, slot]])
             odd |= suspect[now]
             rows_out[i, slot] = now
         for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
-            slot = np.int64(append[k, 0])
-            was = np.int64(rows_out[i, slot])
-            longer = look(asked, shift, (np.int64(append[k, 1]) << THIRTY_TWO) | was)
+            slot = append[k, 0]
+            was = rows_out[i, slot]
+            longer = np.uint32(look(asked, shift, (np.int64(append[k, 1]) << THIRTY_TWO) | np.int64(was)))
             owing += np.int64(idle[longer]) - np.int64(idle[was])
             odd |= suspect[longer]
             rows_out[i, slot] = longer

@@ -290,12 +290,13 @@ class Search:
 
     def learn(self, batch: Chunk, misses: list[list[int]], told: set[int]) -> None:
         """Evaluate what was missing: a row, a step and the key that had no answer; `told` are the keys that have one by now."""
-        for r, s, key in misses:
+        rows = batch.rows[[r for r, _, _ in misses]].tolist()
+        for (r, s, key), row in zip(misses, rows, strict=True):
             if key in told:
                 continue
             told.add(key)
             if s < len(self.model.steps):
-                self.tables.learn_step(batch.rows[r].tolist(), s)
+                self.tables.learn_step(row, s)
             elif self.reduction is not None:
                 number = int(batch.rows[r, self.reduction.slot])
                 self.reduction.learn(number, self.tables.values[number])
@@ -335,10 +336,11 @@ class Search:
             told: set[int] = set()
 
             def learn(k: int, answer: tuple[int, int], left: list[int] = left, told: set[int] = told) -> None:
-                for i, check, key in self.misses_here[left[k]][: answer[1]].tolist():
+                misses = self.misses_here[left[k]][: answer[1]]
+                for (_, check, key), row in zip(misses.tolist(), table[misses[:, 0]].tolist(), strict=True):
                     if key not in told:
                         told.add(key)
-                        self.tables.learn_check(table[i].tolist(), check)
+                        self.tables.learn_check(row, check)
 
             done = self.each(judging.judge, [
                 (t, table, busy, suspect, c.new, c.reaction, ranges[w][0], todo[w], self.tables.spent, quiet, quiescent, self.active, breaches[w],

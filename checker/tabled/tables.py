@@ -43,7 +43,7 @@ class Tables:
         self.key, self.busy = Column(np.uint64, self.columns), Column(np.uint8)
         self.head, self.rest = Column(np.int32), Column(np.int32)
         self.popped, self.suspect, self.local = Column(np.uint64, self.columns), Column(np.uint8), Column(np.int32)
-        self.blocks, self.gates = Column(np.uint64, -(-len(model.steps) // 64) or 1), Column(np.int32)
+        self.blocks, self.gates = Column(np.uint64, -(-len(model.steps) // 64) or 1), Column(np.uint32)
         self._known: dict[int, int] = {}  # node << 32 | value: the answer
         self._new: list[tuple[int, int]] = []  # answers that some view has not been given yet
         self._views = [View() for _ in range(views)]
@@ -55,16 +55,16 @@ class Tables:
         self.selector, self.chosen = Column(np.int32), Column(np.int32)
         self.guard, self.barred = Column(np.int32), Column(np.int32)
         self.mouth, self.silent, self.owed = Column(np.int32), Column(np.uint8), Column(np.uint8)
-        self.takes, self.start, self.reads, self.read = Column(np.int32), Column(np.int32), Column(np.int32, 2), Column(np.int32)
+        self.takes, self.start, self.reads, self.read = Column(np.int32), Column(np.int32), Column(np.int32, 2), Column(np.uint32)
         self.moves: list[tuple[Step, Footprint, Footprints]] = []
         self._move_numbers: dict[tuple[int, Footprint, Footprints], int] = {}
-        self.reactions, self.change = Column(np.int32, 8), Column(np.int32, 2)
+        self.reactions, self.change = Column(np.int32, 8), Column(np.uint32, 2)
         self.delta = Column(np.uint64, self.columns)
-        self.appended, self.check = Column(np.int32, 2), Column(np.int32, 5)
+        self.appended, self.check = Column(np.uint32, 2), Column(np.int32, 5)
         self._claims = Claims(self)
         self._append_nodes: dict[tuple[Slot, Batches], int] = {}
         self._appended_at: dict[int, tuple[Slot, Batches]] = {}  # by node
-        self.checks, self.looks, self.members = Column(np.int32, 6), Column(np.int32), Column(np.int32)
+        self.checks, self.looks, self.members = Column(np.int32, 6), Column(np.uint32), Column(np.int32)
         self.questions: list[Question] = []  # by check
         self.bundles: list[list[int]] = []  # checks of the same slots; they have the numbers that follow on those of the checks
         self._turned: dict[int, int] = {}  # by check of two slots: the node at which the second one is looked up first
@@ -96,6 +96,7 @@ class Tables:
                 self._asked_at.setdefault(slot, []).append(check)
         self.images.begin()
         self._fed: dict[Slot, list[int]] = {}  # by slot: the steps that always take from it
+        self._guarded: dict[Slot, list[int]] = {}  # by slot: the steps whose guards look at it
         for index, step in enumerate(model.steps):
             self._add_step(index, step)
         self.gates.extend(sorted({slot for of in (self.mouth, self.guard, self.selector) for slot in of.items if slot >= 0}))
@@ -139,6 +140,8 @@ class Tables:
                 self._block(number, step)
         self.popped.append(key if rest < 0 else tuple(map(xor, key, self.key[rest])))
         self.suspect.append(any(self._may_breach(check, value) for check in self._single[slot]))
+        for step in self._guarded.get(slot, ()):  # all of them will ask
+            self._refused(step, number)
         if self.images.symmetries and not self.suspect[number]:  # they will not be asked in a state
             for check in self._single[slot]:
                 self.images.answered(check, (value,), False)
@@ -200,6 +203,8 @@ class Tables:
         self.chosen.append(self._move(index, step.fixed, images) if fixed else self.node())
         self.guard.append(-1 if step.guard is None else step.guard[0])
         self.barred.append(self.node())
+        if step.guard is not None:
+            self._guarded.setdefault(step.guard[0], []).append(index)
         self.mouth.append(step.fixed.takes if fixed and step.fixed.takes is not None else -1)
         if self.mouth[index] >= 0:
             self._fed.setdefault(self.mouth[index], []).append(index)
@@ -239,7 +244,7 @@ class Tables:
 
     def _learn_step(self, row: Numbers, index: int) -> None:
         step, move = self.model.steps[index], self.chosen[index]
-        if step.guard is not None and self._refused(index, step.guard, row) < 0:
+        if step.guard is not None and self._refused(index, row[step.guard[0]]) < 0:
             return
         if step.selector is not None and step.select is not None:
             value, node = row[step.selector], move
@@ -249,29 +254,27 @@ class Tables:
                 self._block(value, index)
             if move < 0:
                 return
-        footprint, node = self.moves[move][1], self.start[move]
-        path = [row[slot] for slot in footprint.reads]
+        footprint, reaction = self.moves[move][1], self.start[move]
+        path = read = [row[slot] for slot in footprint.reads]
         word: Word | None = None
         if footprint.takes is not None:
             head = self.head[row[footprint.takes]]
             if head < 0:
                 return
-            path, word = [head, *path], self.words[head]
-        reaction = node
+            path, word = [head, *read], self.words[head]
         if path:
-            node = self._walk(node, path[:-1])
+            node = self._walk(reaction, path[:-1])
             known = self.known(node, path[-1])
-            read = [row[slot] for slot in footprint.reads]
             reaction = self.put(node, path[-1], self._claims.react(move, word, read, index)) if known is None else known
         if reaction >= 0:
             self._learn_appends(row, reaction, index)
 
-    def _refused(self, index: int, guard: tuple[Slot, Callable[[Value], Disabled | None]], row: Numbers) -> int:
-        """DISABLED or GONE where the guard refuses."""
-        node, value = self.barred[index], row[guard[0]]
+    def _refused(self, index: int, value: int) -> int:
+        """DISABLED or GONE where the step's guard refuses this value of its slot."""
+        node, guard = self.barred[index], self.model.steps[index].guard
         known = self.known(node, value)
-        if known is not None:
-            return known
+        if known is not None or guard is None:
+            return known or 0
         try:
             refused = guard[1](self.values[value])
             self.images.refused(index, guard[0], self.values[value], refused)
@@ -356,17 +359,22 @@ class Tables:
         begin, several, single = self._touching[slots]
         key = slots, tuple([now.get(slot) for slot in begin])
         if key not in self._touched:
-            first, middle = self.check.extend([self._begun(check, at, now) for check, at in several])
+            first, middle = self.check.extend([self._begun(check, at, slots, now) for check, at in several])
             self._touched[key] = first, middle, self.check.extend(single)[1]
         return self._touched[key]
 
-    def _begun(self, check: int, at: tuple[Slot, ...], now: dict[Slot, int]) -> tuple[int, int, int, int, int]:
-        """A check of several slots, from behind the value in `now` that its look-up can start with."""
+    def _begun(self, check: int, at: tuple[Slot, ...], touched: Touched, now: dict[Slot, int]) -> tuple[int, int, int, int, int]:
+        """A check of several slots, from behind the value in `now` that its look-up can start with.
+
+        If there is none, and one of two slots is touched, the other one is first: there, neighbours often have the same.
+        """
         node, lo, hi, *_ = self.checks[check]
         if at[0] in now:
             return check, self._walk(node, [now[at[0]]]), lo + 1, hi, at[1] if len(at) == 2 else -1
         if len(at) == 2 and at[1] in now:
             return check, self._walk(self._turned[check], [now[at[1]]]), hi, hi + 1, at[0]
+        if len(at) == 2 and at[1] not in touched:
+            return check, self._turned[check], lo + 1, hi + 1, -1
         return check, node, lo, hi, -1
 
     def add_origin(self) -> int:

@@ -59,10 +59,10 @@ def judge_cycles(search: Frontier, found: dict[str, Counterexample]) -> tuple[in
     order = np.lexsort((labels, depths))
     prints, depths, labels = prints[order], depths[order], labels[order]
     rows = rows_of(search, prints, depths, labels)
-    edges, busy = protocol_edges(search.home.search, rows, prints), search.home.tables.busy.array[rows]
+    edges, busy = protocol_edges(search.home.search, rows, prints), search.home.tables.busy.array
     spent = budget_spent(search.home.search, rows)
     return sort_out(
-        search.model, edges, spent, busy, lambda i: int(depths[i]), lambda i: search.path(int(depths[i]), int(labels[i])), found
+        search.model, edges, spent, rows, busy, lambda i: int(depths[i]), lambda i: search.path(int(depths[i]), int(labels[i])), found
     )  # fmt: skip
 
 

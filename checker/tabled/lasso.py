@@ -48,36 +48,39 @@ def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int,
         return 0, 0
     rebuilt = rebuild(search, turning)
     rows = rebuilt.rows
-    edges, spent, busy = protocol_edges(search, turning, rebuilt), budget_spent(search, rows), tables.busy.array[rows]
-    return sort_out(model, edges, spent, busy, lambda i: search.depth(int(turning[i])), lambda i: search.path(int(turning[i])), found)
+    edges, spent, busy = protocol_edges(search, turning, rebuilt), budget_spent(search, rows), tables.busy.array
+    return sort_out(model, edges, spent, rows, busy, lambda i: search.depth(int(turning[i])), lambda i: search.path(int(turning[i])), found)
 
 
 def sort_out(
-    model: Model, edges: Edges, spent: Any, busy: Any, depth: Callable[[int], int], path: Callable[[int], Path], found: dict[str, Counterexample]
-) -> tuple[int, int]:
-    """As `judge_cycles`, of states that lie on cycles: of each whether its budget is spent, which of its slots are busy, how far it is, and a
-    shortest run to it."""
-    label = components(edges, spent)
-    count = int(label.max()) + 1
-    serves = np.array([-1 if step.serves is None or step.serves >= busy.shape[1] else step.serves for step in model.steps])
-    owed, served = np.ones((count, busy.shape[1]), np.uint8), np.zeros((count, busy.shape[1]), np.uint8)
-    stirred, first = np.zeros(count, np.uint8), np.empty(count, np.int64)
-    debts(label, edges.source, edges.target, edges.step, serves, busy, edges.stirred, owed, served, stirred, first)
-    fair, is_spent, still = ~(owed > served).any(axis=1), spent[first], stirred == 0
+    model: Model, edges: Edges, spent: Any, rows: Any, busy: Any, depth: Callable[[int], int], path: Callable[[int], Path],
+    found: dict[str, Counterexample],
+) -> tuple[int, int]:  # fmt: skip
+    """As `judge_cycles`, of states that lie on cycles: of each whether its budget is spent, its row, how far it is, and a shortest run to it.
+
+    `busy` tells of each value whether a slot that has it is busy.
+    """
+    (label, count), slots = components(edges, spent), rows.shape[1]
+    serves = np.array([-1 if step.serves is None or step.serves >= slots else step.serves for step in model.steps])
+    owed, served = np.ones((count, slots), np.uint8), np.zeros((count, slots), np.uint8)
+    stirred, first, fair = np.zeros(count, np.uint8), np.empty(count, np.int64), np.ones(count, bool)
+    debts(label, edges.source, edges.target, edges.step, serves, rows, busy, edges.stirred, owed, served, stirred, first, fair)
+    is_spent, still = spent[first], stirred == 0
     asked = [of for of in model.properties if of.scope is Scope.RUN]
     if asked and (fair & is_spent).any():
         chosen = np.flatnonzero(fair & is_spent).tolist()
         homes = tuple(frozenset(np.flatnonzero(label == component).tolist()) for component in chosen)
-        found.update(dict.fromkeys((of.name for of in asked), lasso(model, homes, edges, busy, depth, path)))
+        found.update(dict.fromkeys((of.name for of in asked), lasso(model, homes, edges, rows, busy, depth, path)))
     return int(np.count_nonzero(is_spent & ~fair)), int(np.count_nonzero(~is_spent & fair & still))
 
 
 @njit(cache=True, nogil=True)
 def debts(
-    label: Any, source: Any, target: Any, step: Any, serves: Any, busy: Any, moved: Any, owed: Any, served: Any, stirred: Any, first: Any
+    label: Any, source: Any, target: Any, step: Any, serves: Any, rows: Any, busy: Any, moved: Any, owed: Any, served: Any, stirred: Any, first: Any,
+    fair: Any,
 ) -> None:  # fmt: skip
     """Of each component: the slots that are busy in all of its states, those that its steps serve, whether the environment moves in one of its
-    states, and the first of these."""
+    states, the first of these, and whether all slots of the first kind are of the second."""
     for e in range(source.shape[0]):
         of = label[source[e]]
         if of >= 0 and of == label[target[e]] and serves[step[e]] >= 0:
@@ -87,24 +90,28 @@ def debts(
         if of >= 0:
             first[of] = i
             stirred[of] |= moved[i]
-            for slot in range(busy.shape[1]):
-                owed[of, slot] &= busy[i, slot] != 0
+            for slot in range(rows.shape[1]):
+                owed[of, slot] &= busy[rows[i, slot]] != 0
+    for of in range(fair.shape[0]):
+        for slot in range(rows.shape[1]):
+            fair[of] &= owed[of, slot] <= served[of, slot]
 
 
 def lasso(
-    model: Model, fair: tuple[Component, ...], edges: Edges, busy: Any, depth: Callable[[int], int], path: Callable[[int], Path]
+    model: Model, fair: tuple[Component, ...], edges: Edges, rows: Any, busy: Any, depth: Callable[[int], int], path: Callable[[int], Path]
 ) -> Counterexample:
     """The shortest run into one of these components and once round it, fairly."""
     graph = ProtocolGraph([step.serves for step in model.steps])
-    graph.out.frombytes(np.searchsorted(edges.source, np.arange(len(busy) + 1)).astype(np.uint64).tobytes())
+    graph.out.frombytes(np.searchsorted(edges.source, np.arange(len(rows) + 1)).astype(np.uint64).tobytes())
     graph.targets.frombytes(edges.target.astype(np.uint32).tobytes())
     graph.steps.frombytes(edges.step.astype(np.uint32).tobytes())
     known: dict[bytes, frozenset[int]] = {}
 
     def owing(i: int) -> frozenset[int]:
-        key = busy[i].tobytes()
+        here = busy[rows[i]]
+        key = here.tobytes()
         if key not in known:
-            known[key] = frozenset(np.flatnonzero(busy[i]).tolist())
+            known[key] = frozenset(np.flatnonzero(here).tolist())
         return known[key]
 
     turn = shortest_turn(graph, fair, owing, depth)
@@ -145,24 +152,36 @@ def budget_spent(search: Search, rows: Any) -> Any:
     budget = search.model.budget
     number = np.zeros(len(rows), np.int64)  # by row: which of the distinct budgets
     for slot in budget:
-        _, at = np.unique(rows[:, slot], return_inverse=True)
-        _, number = np.unique(number * len(search.tables.values) + at, return_inverse=True)
+        _, number = np.unique(number * len(search.tables.values) + rows[:, slot], return_inverse=True)
     first = np.zeros(number.max(initial=0) + 1, np.int64)
     first[number] = np.arange(len(rows))
     return np.array([search.model.spent(search.tables.state(values)) for values in rows[first][:, budget].tolist()], bool)[number]
 
 
-def components(edges: Edges, group: Any) -> Any:
-    """Of each state, the number of its strongly connected component within its group, in the order of their first states; -1 if it is on no cycle."""
+def components(edges: Edges, group: Any) -> tuple[Any, int]:
+    """Of each state, the number of its strongly connected component within its group, in the order of their first states, or -1 if it is on no
+    cycle; and how many components there are."""
     same = group[edges.source] == group[edges.target]
     labels = trimming.components(edges.source[same], edges.target[same], len(group))
     cyclic = np.bincount(labels)[labels] > 1
     cyclic[edges.source[edges.source == edges.target]] = True
-    at = np.flatnonzero(cyclic)
-    first, label = np.full(len(group), -1), np.full(len(group), -1)
-    first[labels[at[::-1]]] = at[::-1]  # of several, the last one stays
-    kept = np.flatnonzero(first >= 0)
-    rank = np.empty(len(group), np.int64)
-    rank[kept[np.argsort(first[kept])]] = np.arange(len(kept))
-    label[at] = rank[labels[at]]
-    return label
+    return labels, number_anew(labels, cyclic, np.full(len(group), -1))
+
+
+@njit(cache=True, nogil=True)
+def number_anew(label: Any, kept: Any, rank: Any) -> int:
+    """Number the components of the states that are kept in the order of their first states, and the others -1; how many there are.
+
+    `rank`, -1 everywhere, is used up.
+    """
+    count = 0
+    for i in range(label.shape[0]):
+        of = label[i]
+        if not kept[i]:
+            label[i] = -1
+            continue
+        if rank[of] < 0:
+            rank[of] = count
+            count += 1
+        label[i] = rank[of]
+    return count

@@ -408,15 +408,15 @@ class Search:
     def graph(self) -> trimming.Graph:
         """Where the steps lead that may lie on a cycle."""
 
+        extents, end = [], 0  # of each block: its states and its edges, from and to
+        for first in range(0, len(self.degree), BLOCK):
+            last, begin = min(first + BLOCK, len(self.degree)), end
+            end += int(self.degree.read(first, last).sum(dtype=np.int64))
+            extents.append((first, last, begin, end))
+
         def blocks(backwards: bool) -> Iterator[trimming.Block]:
-            starts = range(0, len(self.degree), BLOCK)
-            at = len(self.edges) if backwards else 0
-            for first in reversed(starts) if backwards else starts:
-                degree = self.degree.read(first, min(first + BLOCK, len(self.degree)))
-                many = int(degree.sum(dtype=np.int64))
-                at -= many if backwards else 0
-                yield trimming.Block(first, degree, self.edges.read(at, at + many))
-                at += 0 if backwards else many
+            for first, last, begin, end in reversed(extents) if backwards else extents:
+                yield trimming.Block(first, self.degree.read(first, last), self.edges.read(begin, end))
 
         none = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         source, target = (np.concatenate(some) for some in zip(*(self.besides or none), strict=True))

@@ -192,11 +192,15 @@ class Log:
             done += part
 
     def _block(self, number: int) -> NDArray[Any]:
+        return self._piece(number, 0, self.BLOCK)
+
+    def _piece(self, number: int, lo: int, hi: int) -> NDArray[Any]:
+        """Those that are lo…hi-1 in a block."""
         block = self.blocks[number]
         if block is not None:
-            return block
+            return block[lo:hi]
         assert self.file is not None
-        return read(self.file, number * self.BLOCK * self.dtype.itemsize, np.empty(self.BLOCK, self.dtype))
+        return read(self.file, (number * self.BLOCK + lo) * self.dtype.itemsize, np.empty(hi - lo, self.dtype))
 
     def __getitem__(self, index: int) -> int:
         return int(self._block(index // self.BLOCK)[index % self.BLOCK])
@@ -216,7 +220,7 @@ class Log:
     def read(self, lo: int, hi: int) -> NDArray[Any]:
         """Those from lo to hi-1; not to be written to."""
         numbers = range(lo // self.BLOCK, (hi - 1) // self.BLOCK + 1 if hi > lo else lo // self.BLOCK)
-        parts = [self._block(b)[max(0, lo - b * self.BLOCK) : hi - b * self.BLOCK] for b in numbers]
+        parts = [self._piece(b, max(0, lo - b * self.BLOCK), min(self.BLOCK, hi - b * self.BLOCK)) for b in numbers]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, self.dtype), *parts])
 
     # ---- its file ----------------------------------------------------------------------------------------

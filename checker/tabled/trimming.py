@@ -49,7 +49,7 @@ def trimmed(graph: Graph, alive: Any) -> Any:
     besides[graph.source] = 1
     looping = graph.source[graph.source == graph.target]
     loops[looping] = alive[looping]
-    left = int(np.count_nonzero(alive))
+    left = int(np.count_nonzero(alive.view(bool)))
     while left:
         before = left
         seen = np.zeros(len(alive), np.uint8)
@@ -58,10 +58,10 @@ def trimmed(graph: Graph, alive: Any) -> Any:
             strike_sinks(block.first, block.degree, block.edges, alive, besides, loops, seen)
         for block in graph.blocks(False):
             strike_sources(block.first, block.degree, block.edges, alive, besides, seen)
-        left = int(np.count_nonzero(alive))
+        left = int(np.count_nonzero(alive.view(bool)))
         if left == before or (5 * left > 4 * before and left > FEW):
             break
-    return np.flatnonzero(alive | loops)
+    return np.flatnonzero((alive | loops).view(bool))
 
 
 def on_cycles(graph: Graph, alive: Any) -> Cyclic:
@@ -157,9 +157,9 @@ def strike_sinks(first: int, degree: Any, edges: Any, alive: Any, besides: Any, 
 
     Marks those that lead to themselves, and where those that are left lead back to.
     """
-    hi = edges.shape[0]
+    hi = np.uint64(edges.shape[0])
     for i in range(degree.shape[0] - 1, -1, -1):
-        n, lo = np.uint32(first + i), hi - np.int64(degree[i])
+        n, lo = np.uint32(first + i), hi - np.uint64(degree[i])
         if alive[n]:
             kept = besides[n] > 0
             for e in range(lo, hi):
@@ -182,9 +182,9 @@ def strike_sinks(first: int, degree: Any, edges: Any, alive: Any, besides: Any, 
 @njit(cache=True, nogil=True)
 def strike_sources(first: int, degree: Any, edges: Any, alive: Any, besides: Any, seen: Any) -> None:
     """Strike off the states that are not marked, the first found first, and mark those that the others lead on to."""
-    hi = np.int64(0)
+    hi = np.uint64(0)
     for i in range(degree.shape[0]):
-        n, lo, hi = np.uint32(first + i), hi, hi + np.int64(degree[i])
+        n, lo, hi = np.uint32(first + i), hi, hi + np.uint64(degree[i])
         if alive[n]:
             if not seen[n] and not besides[n]:
                 alive[n] = 0

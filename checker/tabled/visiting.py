@@ -38,14 +38,13 @@ class VisitedSet:
         return not any(part.away for part in self.parts)
 
     def insert_alone(self, c: Candidates, rows: int, base: int) -> int:
-        """As `insert`, by one thread, while others are at other tasks; all parts are in memory."""
+        """As `insert`, by one thread, while others are at other tasks, unless parts are to grow; all parts are in memory."""
         c.late, row, fresh = False, 0, 0
         while row < rows:
             left = np.array([part.left for part in self.parts])
             before = left.copy()
             row, fresh = visited.insert(where(self.parts), left, c.prints, c.start, c.size, row, rows, base, fresh, c.target, c.new, c.origin)
-            for p in self._fill(before - left, left == 0):
-                self.parts[p].grow()
+            self.each(Part.grow, [(self.parts[p],) for p in self._fill(before - left, left == 0)])
         return fresh
 
     def _insert_shared(self, c: Candidates, rows: int, shares: list[tuple[int, int]], base: int, away: list[int]) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from roamcheck.checker.tabled import kernels as tabled_kernels
 from roamcheck.checker.tabled.loading import load
+from roamcheck.checker.tabled.rows import materialise
 from roamcheck.checker.tabled.search import Search
 from roamcheck.checker.tabled.store import Chunk
 from roamcheck.model.interface import Kind, Model
@@ -112,7 +112,7 @@ class Expander:
         out, prints, busy = np.empty((n, batch.rows.shape[1]), kind), np.empty((n, 1), np.uint64), np.empty(n, np.uint16)
         parent, arrival, suspect = np.empty(n, np.uint32), np.empty(n, np.uint16), np.empty(n, np.uint8)
         rows = batch.rows.astype(kind, copy=False)
-        tabled_kernels.materialise(
+        materialise(
             t, rows, batch.busy, at, origin, 0, n, c.prints, c.step, c.reaction, 0, out, prints, busy, parent, arrival, suspect
         )  # fmt: skip
         return out

@@ -1,4 +1,4 @@
-"""The compiled loops: expansion and the rows of new states.  All that they know of a model are the arrays of `Arrays`.
+"""The compiled loops of the expansion.  All that they know of a model are the arrays of `Arrays`.
 
 Every kernel works on a range of rows or of candidates and writes to places that no other range writes to, so that ranges can be given to threads.
 A *candidate* is a step that is enabled in a row, with the fingerprint of the state that it leads to, or the least one of it and its images.
@@ -29,10 +29,10 @@ DISABLED = -2
 FAILED = -3
 GONE = -4  # disabled, here and in every later state
 
-# Columns of `reactions`.
 # Why a step is disabled: nothing was put into its channel, no footprint is selected, its guard refuses, or another reason.
 EMPTY, UNSELECTED, REFUSED, OTHER, NEVER = 0, 1, 2, 3, 4
 REASONS = 5
+# Columns of `reactions`.
 TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to; checks are two ranges, one after the other
 HELD = 64
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -215,10 +215,11 @@ def expand(
         if only.shape[0] > 0:
             lowest, highest = np.int64(only[r]), np.int64(only[r]) + 1
         elif not reduced:  # a reduction wants to know why each of the others is disabled
-            blocked[:] = 0
-            for k in range(gates.shape[0]):
-                for w in range(words):
-                    blocked[w] |= blocks[rows[r, gates[k]], w]
+            for w in range(words):
+                some = np.uint64(0)
+                for k in range(gates.shape[0]):
+                    some |= blocks[rows[r, gates[k]], w]
+                blocked[w] = some
         enabled[:] = 0
         following = lowest
         while True:
@@ -268,7 +269,7 @@ def expand(
                 k, end = reads[m, 0], reads[m, 1]
                 while k < end and reaction >= 0:
                     key = (reaction << THIRTY_TWO) | np.int64(rows[r, read[k]])
-                    at = (s << 3) + (k & 7)
+                    at = np.uint32((s << 3) + (k & 7))
                     if key != path_key[at]:
                         path_key[at], path_answer[at] = key, look(asked, shift, key)
                     reaction = path_answer[at]
@@ -317,7 +318,8 @@ def expand(
                 step_out[n] = s
                 reactionout[n] = reaction
                 n += 1
-                enabled[s >> 6] |= one << np.uint64(s & 63)
+                if reduced:
+                    enabled[s >> 6] |= one << np.uint64(s & 63)
         if complete and reduced:
             if full[r] or busy[r] == 0 or n - first < 2:
                 full[r] = 1
@@ -446,55 +448,3 @@ def keep_stubborn(
             step_out[kept], reactionout[kept] = step_out[k], reactionout[k]
             kept += 1
     return kept
-
-
-@loop
-def materialise(
-    t: Arrays, rows: Any, busy: U16, new: U32, origin: U32, lo: int, hi: int, print_in: U64, step_in: U16, reactionin: I32, first: int,
-    rows_out: Any, prints_out: U64, busy_out: U16, parent_out: U32, arrival_out: U16, suspect_out: U8,
-) -> int:  # fmt: skip
-    """Write the rows of the new states lo…hi-1 of a batch; `first` is the number of the state in rows[0].  Answers how many are quiescent."""
-    idle, rests, suspect, asked, shift = t.busy, t.rest, t.suspect, t.asked, t.shift
-    reactions, change, append, slots, keys = t.reactions, t.change, t.append, rows.shape[1], t.key
-    columns, width, quiet = prints_out.shape[1], print_in.shape[1], 0
-    for i in range(lo, hi):
-        j = new[i]
-        r, reaction = origin[i], np.uint32(reactionin[j])
-        owing, odd = np.int64(busy[r]), np.uint8(0)
-        for slot in range(slots):
-            rows_out[i, slot] = rows[r, slot]
-        taken = reactions[reaction, TAKES]
-        if taken >= 0:
-            slot = np.uint32(taken)
-            was = rows[r, slot]
-            now = np.uint32(rests[was])
-            owing += np.int64(idle[now]) - np.int64(idle[was])
-            odd |= suspect[now]
-            rows_out[i, slot] = now
-        for k in range(reactions[reaction, CHANGES], reactions[reaction, CHANGES + 1]):
-            slot, now = change[k, 0], change[k, 1]
-            owing += np.int64(idle[now]) - np.int64(idle[rows_out[i, slot]])
-            odd |= suspect[now]
-            rows_out[i, slot] = now
-        for k in range(reactions[reaction, APPENDS], reactions[reaction, APPENDS + 1]):
-            slot = append[k, 0]
-            was = rows_out[i, slot]
-            longer = np.uint32(look(asked, shift, (np.int64(append[k, 1]) << THIRTY_TWO) | np.int64(was)))
-            owing += np.int64(idle[longer]) - np.int64(idle[was])
-            odd |= suspect[longer]
-            rows_out[i, slot] = longer
-        if columns == width:
-            for c in range(width):
-                prints_out[i, c] = print_in[j, c]
-        else:  # the least one is known, and all are needed
-            for c in range(columns):
-                prints_out[i, c] = 0
-            for slot in range(slots):
-                for c in range(columns):
-                    prints_out[i, c] ^= keys[rows_out[i, slot], c]
-        busy_out[i] = owing
-        suspect_out[i] = odd
-        quiet += owing == 0
-        parent_out[i] = first + r
-        arrival_out[i] = step_in[j]
-    return quiet

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import kernels, trimming, visited
+from . import trimming, visited
+from .rows import materialise
 from .store import Chunk, Part, joined, where
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def offspring(search: Search, parents: Chunk, steps: Any) -> Chunk:
     rows, out = parents.rows.astype(kind := np.promote_types(search.row_type(), parents.rows.dtype)), np.empty(parents.rows.shape, kind)
     prints, busy = np.empty((n, search.tables.columns), np.uint64), np.empty(n, np.uint16)
     ignored, arrival, suspect, origin = np.empty(n, np.uint32), np.empty(n, np.uint16), np.empty(n, np.uint8), np.arange(n, dtype=np.uint32)
-    search.each(kernels.materialise, [
+    search.each(materialise, [
         (t, rows, parents.busy, c.start, origin, lo, hi, c.prints, c.step, c.reaction, 0, out, prints, busy, ignored, arrival, suspect)
         for lo, hi in search.shares(n)
     ])  # fmt: skip

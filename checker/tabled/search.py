@@ -24,6 +24,7 @@ from .checkpoint import Checkpoint
 from .debugging import compare
 from .estimate import expected
 from .memory import Memory
+from .rows import materialise
 from .store import Chunk, Distant, Log, joined
 from .stubborn import NO_REDUCTION, Reduction
 from .symmetries import least
@@ -310,7 +311,7 @@ class Search:
         prints, busy, suspect = np.empty((fresh, self.tables.columns), np.uint64), np.empty(fresh, np.uint16), np.empty(fresh, np.uint8)
         parents, arrivals = self.parent.space(fresh), self.arrival.space(fresh)
         t, kept = self.tables.arrays(SETTLING), min(fresh, self.max_states - self.states)
-        quiet = sum(self.each(kernels.materialise, [
+        quiet = sum(self.each(materialise, [
             (t, rows, batch.busy, c.new, c.origin, lo, hi, c.prints, c.step, c.reaction, batch.first, table, prints, busy, parents, arrivals, suspect)
             for lo, hi in self.shares(fresh)
         ]))  # fmt: skip

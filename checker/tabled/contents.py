@@ -21,7 +21,9 @@ class Unkeyed(TypeError):
 
 def keys(slot_name: str, value: Value) -> tuple[int, int]:
     """Two 64-bit numbers, a random function of the slot's name and of the value.  Equal values have equal keys.  Raises Unkeyed."""
-    return unpack("<QQ", blake2b(_form(slot_name) + _form(value), digest_size=16).digest())
+    whole = is_dataclass(value) and not isinstance(value, type)
+    form = _record.__wrapped__(value) if whole else _form(value)  # it comes once: its parts alone are worth remembering
+    return unpack("<QQ", blake2b(_form(slot_name) + form, digest_size=16).digest())
 
 
 def _form(value: object) -> bytes:
@@ -63,6 +65,7 @@ def _compared(kind: type) -> tuple[bytes, tuple[str, ...]]:
     return _text(b"d", kind.__qualname__) + b"%d:" % len(compared), compared
 
 
+@lru_cache(maxsize=1 << 14)
 def _text(mark: bytes, text: str) -> bytes:
     data = text.encode("utf-8", "surrogatepass")
     return b"%s%d:" % (mark, len(data)) + data

@@ -185,12 +185,13 @@ class Tables:
 
     def _walk(self, node: int, values: Sequence[int]) -> int:
         """The node that these values lead to, made where it is not there."""
-        known, new, add = self._known, self._new, self.holds.append
+        known, new, nodes = self._known, self._new, self.holds.items
         for value in values:
             key = node << 32 | value
             found = known.get(key)
             if found is None:
-                found = known[key] = add(0)
+                found = known[key] = len(nodes)
+                nodes.append(0)
                 new.append((key, found))
             node = found
         return node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .column import ENOUGH
+from .column import ENOUGH, flat
 from .kernels import Arrays, store_answers
 
 
@@ -28,5 +28,5 @@ class View:
             self.shift = np.uint64(64 - (places.bit_length() - 1))
             store_answers(self.asked, asked, self.shift)
             self.asked = asked
-        store_answers(np.array(answers[self.given :], np.int64), self.asked, self.shift)
+        store_answers(flat(answers[self.given :], 2, np.int64), self.asked, self.shift)
         self.given = len(answers)

@@ -23,7 +23,10 @@ from .world import Budget, Words, World, converse, hung_up, lose_link, receive, 
 def environment_steps(w: World) -> Iterator[Step]:
     """The scenario's moves in their order, then the free ones."""
     for move in w.scenario.moves:
-        yield replace(guarded(w, scenario_step(w, move), due(w, move)), only_when_quiescent=move.when == "quiescent")
+        claim = due(w, move)
+        if move.do == "attach" and move.subscriber:
+            claim = landing(claim, cast(SubscriberId, move.subscriber))
+        yield replace(guarded(w, scenario_step(w, move, claim), claim), only_when_quiescent=move.when == "quiescent")
     yield from free_steps(w)
 
 
@@ -53,16 +56,19 @@ def costs(w: World, name: str) -> Claim:
 def guarded(w: World, step: Step, claim: Claim) -> Step:
     """The step, with its claim as a guard of its own."""
 
+    def claims(budget: Value) -> Budget | Disabled:
+        return claim(cast(Budget, budget))
+
     def refuse(budget: Value) -> Disabled | None:
-        claimed = claim(cast(Budget, budget))
+        claimed = claims(budget)
         return claimed if isinstance(claimed, Disabled) else None
 
-    return replace(step, guard=(w.budget, refuse), claims=True)
+    return replace(step, guard=(w.budget, refuse), claims=claims)
 
 
-def scenario_step(w: World, move: Move) -> Step:
+def scenario_step(w: World, move: Move, claim: Claim) -> Step:
     """The step of one of the scenario's own moves."""
-    claim, more = due(w, move), (("move", move.id),)
+    more = (("move", move.id),)
     s, p, to = cast(SubscriberId, move.subscriber), cast(PublisherId, move.publisher), cast(BrokerId, move.to)
     match move.do:
         case "publish":
@@ -94,9 +100,10 @@ def free_steps(w: World) -> Iterator[Step]:
                 yield guarded(w, publish(w, EventId(event.name), costs(w, "publish"), ()), costs(w, "publish"))
     if free.client_moves:
         for s in w.subscriber:
-            yield guarded(w, detach(w, s, costs(w, "client-moves"), (), roams=True), costs(w, "client-moves"))
+            leaves, lands = leaving(costs(w, "client-moves"), s), landing(returns_from_roaming(w, s), s)
+            yield guarded(w, detach(w, s, leaves, ()), leaves)
             for b in w.broker:
-                yield guarded(w, attach(w, s, b, returns_from_roaming(w, s), ()), returns_from_roaming(w, s))
+                yield guarded(w, attach(w, s, b, lands, ()), lands)
     if free.link_failures:
         for u, v in combinations(w.broker, 2):
             if v in w.linkable[u]:
@@ -122,6 +129,26 @@ def returns_from_roaming(w: World, s: SubscriberId) -> Claim:
         return budget
 
     return claim
+
+
+def leaving(claim: Claim, s: SubscriberId) -> Claim:
+    """The claim, with which s goes roaming."""
+
+    def leaves(budget: Budget) -> Budget | Disabled:
+        claimed = claim(budget)
+        return claimed if isinstance(claimed, Disabled) else replace(claimed, roaming=tuple(sorted((*claimed.roaming, s))))
+
+    return leaves
+
+
+def landing(claim: Claim, s: SubscriberId) -> Claim:
+    """The claim, with which s is back from where it roams, if it does."""
+
+    def lands(budget: Budget) -> Budget | Disabled:
+        claimed = claim(budget)
+        return claimed if isinstance(claimed, Disabled) else replace(claimed, roaming=tuple(other for other in claimed.roaming if other != s))
+
+    return lands
 
 
 # ---- publishers -------------------------------------------------------------------------------------
@@ -223,7 +250,6 @@ def attach(w: World, s: SubscriberId, b: BrokerId, claim: Claim, more: Arguments
         if subscriber.attached:
             return Disabled(f"{s} is detached", w.subscriber[s])
         words = Words()
-        budget = replace(budget, roaming=tuple(other for other in budget.roaming if other != s))
         subscriber, sends = w.acts.clients.attach(subscriber, b, w.rules)
         subscriber, i = say(w, subscriber, sends, cast(Broker, values[2]).joined_by(s), words)
         return Effect((budget, subscriber, i), words.collected())
@@ -233,7 +259,7 @@ def attach(w: World, s: SubscriberId, b: BrokerId, claim: Claim, more: Arguments
     return Step("attach", (("subscriber", s), ("to", b), *more), Kind.ENVIRONMENT, react, footprint)
 
 
-def detach(w: World, s: SubscriberId, claim: Claim, more: Arguments, roams: bool = False) -> Step:
+def detach(w: World, s: SubscriberId, claim: Claim, more: Arguments) -> Step:
     """detach(s): the client's link goes down; what its broker had under way to it may come back."""
     slot, detached = w.subscriber[s], Disabled(f"{s} is attached", w.subscriber[s], for_good=not may_attach(w.scenario, s))
 
@@ -249,8 +275,6 @@ def detach(w: World, s: SubscriberId, claim: Claim, more: Arguments, roams: bool
         budget = claim(cast(Budget, values[0]))
         if isinstance(budget, Disabled):
             return budget
-        if roams:
-            budget = replace(budget, roaming=tuple(sorted((*budget.roaming, s))))
         words = Words()
         in_flight = cast(tuple[Message, ...], values[4]) if not w.instant else ()
         i = lose_link(w, cast(Broker, values[2]), s, in_flight, words)

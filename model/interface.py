@@ -108,9 +108,9 @@ class Step:
     (links that come and go), `selector` names the slot and `select` maps its value to the footprint or to the guard that fails.
 
     `guard` repeats a part of the step's own guards that one slot decides: what it refuses, `react` or `select` refuse too, whatever the other
-    slots hold.  Engines ask it first.  A step that `claims` reads the guard's slot, whatever its footprint: what it leaves there depends on what it
-    finds there alone, and nothing else that it does depends on that, unless the guard refuses.  `narrows` promises that while a slot holds a value,
-    the step appends to these slots at most; all steps of a model that promise so name the same slot.
+    slots hold.  Engines ask it first.  A step that `claims` reads the guard's slot, whatever its footprint: unless the guard refuses, what it leaves
+    there is what `claims` makes of what it finds there, and nothing else that it does depends on that.  `narrows` promises that while a slot holds
+    a value, the step appends to these slots at most; all steps of a model that promise so name the same slot.
     """
 
     action: str  # "deliver", "migrate", …
@@ -124,7 +124,7 @@ class Step:
     only_when_quiescent: bool = False
     within: Footprint | None = None  # no footprint that is selected ever goes beyond it; None: nothing is promised
     guard: tuple[Slot, Callable[[Value], Disabled | None]] | None = field(default=None, compare=False, repr=False)
-    claims: bool = field(default=False, compare=False, repr=False)
+    claims: Callable[[Value], Value] | None = field(default=None, compare=False, repr=False)
     narrows: tuple[Slot, Callable[[Value], frozenset[Slot]]] | None = field(default=None, compare=False, repr=False)
 
     def footprint(self, state: State) -> Footprint | Disabled:

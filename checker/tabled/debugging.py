@@ -43,7 +43,7 @@ def differs(search: Search, step: Step, state: State, told: tuple[int, ...] | No
     if told is None:
         return f"{step} is enabled here, and disabled elsewhere where it reads the same or where its guard refuses: a wrong guard or footprint"
     if search.print_of(after) != told:
-        claims = ", or what it claims and the rest are not independent" if step.claims else ""
+        claims = ", or what it claims and the rest are not independent" if step.claims is not None else ""
         return f"{step} does another thing elsewhere where it reads the same: it looks at what it does not declare{claims}"
     return None
 

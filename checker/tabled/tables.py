@@ -241,34 +241,31 @@ class Tables:
     def learn_step(self, row: Numbers, index: int) -> None:
         """Store all that is needed to fire a step in a row."""
         with self._lock:
-            self._learn_step(row, index)
-
-    def _learn_step(self, row: Numbers, index: int) -> None:
-        step, move = self.model.steps[index], self.chosen[index]
-        if step.guard is not None and self._refused(index, row[step.guard[0]]) < 0:
-            return
-        if step.selector is not None and step.select is not None:
-            value, node = row[step.selector], move
-            known = self.known(node, value)
-            move = self.put(node, value, self._select(index, self.values[value])) if known is None else known
-            if move in (DISABLED, GONE):
-                self._block(value, index)
-            if move < 0:
+            step, move = self.model.steps[index], self.chosen[index]
+            if step.guard is not None and self._refused(index, row[step.guard[0]]) < 0:
                 return
-        footprint, reaction = self.moves[move][1], self.start[move]
-        path = read = [row[slot] for slot in footprint.reads]
-        word: Word | None = None
-        if footprint.takes is not None:
-            head = self.head[row[footprint.takes]]
-            if head < 0:
-                return
-            path, word = [head, *read], self.words[head]
-        if path:
-            node = self._walk(reaction, path[:-1])
-            known = self.known(node, path[-1])
-            reaction = self.put(node, path[-1], self._claims.react(move, word, read, index)) if known is None else known
-        if reaction >= 0:
-            self._learn_appends(row, reaction, index)
+            if step.selector is not None and step.select is not None:
+                value, node = row[step.selector], move
+                known = self.known(node, value)
+                move = self.put(node, value, self._select(index, self.values[value])) if known is None else known
+                if move in (DISABLED, GONE):
+                    self._block(value, index)
+                if move < 0:
+                    return
+            footprint, reaction = self.moves[move][1], self.start[move]
+            path = read = [row[slot] for slot in footprint.reads]
+            word: Word | None = None
+            if footprint.takes is not None:
+                head = self.head[row[footprint.takes]]
+                if head < 0:
+                    return
+                path, word = [head, *read], self.words[head]
+            if path:
+                node = self._walk(reaction, path[:-1])
+                known = self.known(node, path[-1])
+                reaction = self.put(node, path[-1], self._claims.react(move, word, read, index)) if known is None else known
+            if reaction >= 0:
+                self._learn_appends(row, reaction, index)
 
     def _refused(self, index: int, value: int) -> int:
         """DISABLED or GONE where the step's guard refuses this value of its slot."""
@@ -280,7 +277,7 @@ class Tables:
             refused = guard[1](self.values[value])
             self.images.refused(index, guard[0], self.values[value], refused)
         except Exception as cause:
-            return self.put(node, value, self._failed(index, cause))
+            return self.put(node, value, self.failed(index, cause))
         if refused is not None:
             self._block(value, index)
         return self.put(node, value, 0 if refused is None else _disabled(refused))
@@ -292,7 +289,7 @@ class Tables:
         try:
             footprint = step.select(value)
         except Exception as cause:
-            return self._failed(index, cause)
+            return self.failed(index, cause)
         images = self.images.selected(index, step.selector, value, footprint)
         return _disabled(footprint) if isinstance(footprint, Disabled) else self._move(index, footprint, images)
 
@@ -307,10 +304,11 @@ class Tables:
             if not isinstance(effect, Disabled):
                 return self._add_reaction(step, footprint, dict(zip(footprint.reads, read, strict=True)), effect)
         except Exception as cause:
-            return self._failed(index, cause)
+            return self.failed(index, cause)
         return _disabled(effect)
 
-    def _failed(self, index: int, cause: Exception) -> int:
+    def failed(self, index: int, cause: Exception) -> int:
+        """That a step fails, and why if it is the first time."""
         self.causes.setdefault(index, cause)
         return FAILED
 
@@ -409,7 +407,7 @@ class Tables:
             self.images.appended(slot, self.values[number], batches, value)
             return self.number(slot, value)
         except Exception as cause:
-            return self._failed(index, cause)
+            return self.failed(index, cause)
 
     # ---- checks -----------------------------------------------------------------------------------------
 
@@ -442,22 +440,19 @@ class Tables:
     def learn_check(self, row: Numbers, check: int) -> None:
         """Store a check's answer in a row, or a bundle's.  Raises what the check raises."""
         with self._lock:
-            self._learn_check(row, check)
-
-    def _learn_check(self, row: Numbers, check: int) -> None:
-        asked, slots = self._asked_by(check), self._slots_of(check)
-        path = [row[slot] for slot in slots]
-        node = self._walk(self.checks[check][0], path[:-1])
-        if self.known(node, path[-1]) is not None:
-            return
-        values, breached = tuple([self.values[number] for number in path]), False
-        for one in asked:
-            answer = self.questions[one][1](values) is not None
-            self.images.answered(one, values, answer)
-            breached = breached or answer
-        self._answer(node, path[-1], breached)
-        if len(path) == 2:
-            self._answer(self._walk(self._turned[check], path[1:]), path[0], breached)
+            asked, slots = self._asked_by(check), self._slots_of(check)
+            path = [row[slot] for slot in slots]
+            node = self._walk(self.checks[check][0], path[:-1])
+            if self.known(node, path[-1]) is not None:
+                return
+            values, breached = tuple([self.values[number] for number in path]), False
+            for one in asked:
+                answer = self.questions[one][1](values) is not None
+                self.images.answered(one, values, answer)
+                breached = breached or answer
+            self._answer(node, path[-1], breached)
+            if len(path) == 2:
+                self._answer(self._walk(self._turned[check], path[1:]), path[0], breached)
 
     def _answer(self, node: int, value: int, breached: bool) -> None:
         self.put(node, value, int(breached))

@@ -114,7 +114,7 @@ def paid_for(draw: st.DrawFn) -> Model:
             return replace(effect, values=(values[0] - cost, *effect.values))  # type: ignore[operator]
 
         return replace(
-            step, react=react, fixed=replace(step.fixed, reads=(purse, *step.fixed.reads)), claims=True,
+            step, react=react, fixed=replace(step.fixed, reads=(purse, *step.fixed.reads)), claims=lambda left: left - cost,  # type: ignore[operator]
             guard=(purse, lambda left: short if left < cost else None),  # type: ignore[operator]
         )  # fmt: skip
 
@@ -146,7 +146,7 @@ def test_what_is_put_together_is_asked_all_that_it_touches() -> None:
         return Effect((*values[:2], 1)) if values == (3, 1, 0) else Disabled("at 1 with 3 left")
 
     steps = (
-        Step("spend", (), Kind.ENVIRONMENT, spend, Footprint(None, (left, at), (said,)), guard=enough, claims=True),
+        Step("spend", (), Kind.ENVIRONMENT, spend, Footprint(None, (left, at), (said,)), guard=enough, claims=lambda left: left - 1),  # type: ignore[operator]
         Step("back", (), Kind.ENVIRONMENT, walk(2, {10: 1}), Footprint(None, (left, at))),
         Step("round", (), Kind.ENVIRONMENT, walk(3, {0: 5, 5: 6, 6: 1}), Footprint(None, (left, at))),
         Step("prepare", (), Kind.ENVIRONMENT, prepare, Footprint(None, (left, at, ready))),

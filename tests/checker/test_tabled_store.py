@@ -238,13 +238,25 @@ def test_debug_mode_finds_a_claim_that_is_not_apart() -> None:
         left, total = values
         return Effect((left - 1, total + left)) if left else Disabled("something is left")
 
-    add = Step("add", (), Kind.ENVIRONMENT, spend, both, guard=guard, claims=True)
+    add = Step("add", (), Kind.ENVIRONMENT, spend, both, guard=guard, claims=lambda left: left - 1)  # type: ignore[operator]
     clear = Step("clear", (), Kind.ENVIRONMENT, lambda _, v: Effect((0,)), Footprint(reads=(1,)))
     model = Model("toy", Layout((SlotSpec("left"), SlotSpec("sum"))), ((3, 0),), (add, clear), (), lambda slot, value: True)
     found = tabled.explore(model, debug=True)
     assert "what it claims and the rest are not independent" in str(found.failed)
-    honest = replace(model, steps=(replace(add, claims=False), clear))
+    honest = replace(model, steps=(replace(add, claims=None), clear))
     assert told(tabled.explore(honest, debug=True)) == told(reference.explore(honest))
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"), [(lambda left: left - 2, "leaves something else than it claims"), (lambda left: left // 0, "division or modulo by zero")]
+)
+def test_a_claim_that_is_not_what_the_step_leaves_ends_the_search(claims: Any, said: str) -> None:
+    guard = (0, lambda left: None if left else Disabled("something is left"))
+    spend = Step("spend", (), Kind.ENVIRONMENT, lambda _, v: Effect((v[0] - 1,)), Footprint(reads=(0,)), guard=guard, claims=claims)
+    model = Model("toy", Layout((SlotSpec("left"),)), ((3,),), (spend,), (), lambda slot, value: True)
+    found = tabled.explore(model)
+    assert said in str(found.failed)
+    assert not found.complete
 
 
 def test_debug_mode_finds_nothing_where_nothing_is() -> None:

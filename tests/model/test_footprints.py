@@ -250,14 +250,15 @@ CLAIMING = Footprint(reads=(0, 1))
 @pytest.mark.parametrize(
     ("react", "says"),
     [
-        (lambda head, values: Effect((values[0] + values[1], values[1])), "what it claims depends on more"),
-        (lambda head, values: Effect((values[0], values[0] + values[1])), "what it does depends on what it finds"),
-        (lambda head, values: Disabled("a is 0") if values[0] else Effect(values), "what it does depends on what it finds"),
+        (lambda head, values: Effect((values[0] + values[1], values[1])), "what it leaves is not what it claims"),
+        (lambda head, values: Effect((values[0], values[1] + 1)), "what it leaves is not what it claims"),
+        (lambda head, values: Effect((values[0] + 1, values[0] + values[1])), "what it does depends on what it finds"),
+        (lambda head, values: Disabled("a is 0") if values[0] else Effect((1, values[1])), "what it does depends on what it finds"),
         (lambda head, values: Effect((values[0] + 1, values[1] + 1)), None),
     ],
 )
 def test_a_claim_that_is_not_apart_is_found_out(react: Any, says: str | None) -> None:
-    cheat = found_out(Step("claim", (), Kind.ENVIRONMENT, react, CLAIMING, guard=(0, lambda value: None), claims=True))
+    cheat = found_out(Step("claim", (), Kind.ENVIRONMENT, react, CLAIMING, guard=(0, lambda value: None), claims=lambda a: a + 1))
     assert cheat is None if says is None else says in str(cheat)
 
 

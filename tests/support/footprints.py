@@ -88,7 +88,7 @@ def check_step(model: Model, step: Step, state: State, pools: Pools, rng: random
         raise Cheat(f"{step}: equal arguments, different answers")
     if step.guard is not None and step.guard[1](state[step.guard[0]]) is not None and not isinstance(seen.outcome, Disabled):
         raise Cheat(f"{step}: fires where its guard refuses")
-    if step.claims:
+    if step.claims is not None:
         _claims_apart(step, seen, state, pools, rng)
     if step.narrows is not None and isinstance(seen.outcome, Effect):
         allowed = step.narrows[1](state[step.narrows[0]])
@@ -124,14 +124,15 @@ def _changed_elsewhere(step: Step, seen: Seen, state: State, pools: Pools, rng: 
 
 
 def _claims_apart(step: Step, seen: Seen, state: State, pools: Pools, rng: random.Random) -> None:
-    """What the guard does not refuse changes nothing but itself, and nothing but itself decides what becomes of it."""
+    """What the guard does not refuse changes nothing but itself, and what becomes of it is what the step says that it claims."""
     assert step.guard is not None
+    assert step.claims is not None
     slot, refuses = step.guard
     if refuses(state[slot]) is not None or (seen.footprint is not None and slot not in seen.footprint.reads):
         return
     elsewhere = look(step, changed(state, pools, rng, {slot}))
-    if len({left for left, _ in (_parted(seen, slot), _parted(elsewhere, slot)) if left is not NOTHING}) > 1:
-        raise Cheat(f"{step}: what it claims depends on more than what it finds there")
+    if any(left not in (NOTHING, step.claims(state[slot])) for left, _ in (_parted(seen, slot), _parted(elsewhere, slot))):
+        raise Cheat(f"{step}: what it leaves is not what it claims of what it finds there")
     for other in pools[slot]:
         if refuses(other) is None and _parted(look(step, (*state[:slot], other, *state[slot + 1 :])), slot)[1] != _parted(seen, slot)[1]:
             raise Cheat(f"{step}: what it does depends on what it finds where it claims")

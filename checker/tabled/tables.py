@@ -15,12 +15,11 @@ import numpy as np
 
 from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintError, Kind, Model, Scope, Slot, State, Step, Symmetry, Value, Word
 
-from .claims import Claims
 from .column import Column
 from .contents import keys
 from .kernels import DISABLED, FAILED, GONE, HELD, Arrays
+from .lookup import LookUp, View
 from .symmetries import Asymmetric, Batches, Footprints, Images, Question
-from .view import View
 
 Numbers = Sequence[int]  # a row: the number of each slot's value
 Touched = frozenset[Slot]
@@ -44,26 +43,22 @@ class Tables:
         self.head, self.rest = Column(np.int32), Column(np.int32)
         self.popped, self.suspect, self.local = Column(np.uint64, self.columns), Column(np.uint8), Column(np.int32)
         self.blocks, self.gates = Column(np.uint64, -(-len(model.steps) // 64) or 1), Column(np.uint32)
-        self._known: dict[int, int] = {}  # node << 32 | value: the answer
-        self._new: list[tuple[int, int]] = []  # answers that some view has not been given yet
-        self._views = [View() for _ in range(views)]
+        self.lookup = LookUp(views)
         self._lock = Lock()  # two threads may learn, each for a view of its own
-        self.holds = Column(np.uint64)  # by node
-        self.holds.append(0)
         self.causes: dict[int, Exception] = {}  # by step: why it failed first
         self.evaluated = [0] * len(model.steps)  # by step: how often it reacted
         self.selector, self.chosen = Column(np.int32), Column(np.int32)
         self.guard, self.barred = Column(np.int32), Column(np.int32)
         self.mouth, self.silent, self.owed = Column(np.int32), Column(np.uint8), Column(np.uint8)
         self.takes, self.start, self.reads, self.read = Column(np.int32), Column(np.int32), Column(np.int32, 2), Column(np.uint32)
-        self.moves: list[tuple[Step, Footprint, Footprints]] = []
+        self.moves: list[tuple[Step, Footprint, Footprints, tuple[Slot, ...]]] = []  # with the slots by whose values it is looked up
         self._move_numbers: dict[tuple[int, Footprint, Footprints], int] = {}
         self.reactions, self.change = Column(np.int32, 8), Column(np.uint32, 2)
         self.delta = Column(np.uint64, self.columns)
         self.appended, self.check = Column(np.uint32, 2), Column(np.int32, 5)
-        self._claims = Claims(self)
         self._append_nodes: dict[tuple[Slot, Batches], int] = {}
         self._appended_at: dict[int, tuple[Slot, Batches]] = {}  # by node
+        self._claim_nodes: dict[int, int] = {}  # by step: the node at which what it claims is looked up, as what is appended is
         self.checks, self.looks, self.members = Column(np.int32, 6), Column(np.uint32), Column(np.int32)
         self.questions: list[Question] = []  # by check
         self.bundles: list[list[int]] = []  # checks of the same slots; they have the numbers that follow on those of the checks
@@ -166,44 +161,14 @@ class Tables:
             self.words.append(word)
         return number
 
-    # ---- the look-up table -------------------------------------------------------------------------------
-
-    def node(self) -> int:
-        """A new node: a place at which values are looked up."""
-        return self.holds.append(0)
-
-    def known(self, node: int, value: int) -> int | None:
-        """An answer, if there is one."""
-        return self._known.get(node << 32 | value)
-
-    def put(self, node: int, value: int, answer: int) -> int:
-        """Store an answer."""
-        key = node << 32 | value
-        self._known[key] = answer
-        self._new.append((key, answer))
-        return answer
-
-    def _walk(self, node: int, values: Sequence[int]) -> int:
-        """The node that these values lead to, made where it is not there."""
-        known, new, nodes = self._known, self._new, self.holds.items
-        for value in values:
-            key = node << 32 | value
-            found = known.get(key)
-            if found is None:
-                found = known[key] = len(nodes)
-                nodes.append(0)
-                new.append((key, found))
-            node = found
-        return node
-
     # ---- steps ------------------------------------------------------------------------------------------
 
     def _add_step(self, index: int, step: Step) -> None:
         fixed, images = step.selector is None or step.select is None, self.images.step(index)
         self.selector.append(-1 if fixed else step.selector)
-        self.chosen.append(self._move(index, step.fixed, images) if fixed else self.node())
+        self.chosen.append(self._move(index, step.fixed, images) if fixed else self.lookup.node())
         self.guard.append(-1 if step.guard is None else step.guard[0])
-        self.barred.append(self.node())
+        self.barred.append(self.lookup.node())
         if step.guard is not None:
             self._guarded.setdefault(step.guard[0], []).append(index)
         self.mouth.append(step.fixed.takes if fixed and step.fixed.takes is not None else -1)
@@ -217,13 +182,22 @@ class Tables:
         number = self._move_numbers.get((index, footprint, images))
         if number is None:
             number = self._move_numbers[index, footprint, images] = len(self.moves)
-            self.moves.append((self.model.steps[index], footprint, images))
+            claimed = self._claimed_apart(index, footprint)
+            seen = tuple([slot for slot in footprint.reads if slot != claimed])
+            self.moves.append((self.model.steps[index], footprint, images, seen))
             self._take_from(footprint.takes)
             self.takes.append(-1 if footprint.takes is None else footprint.takes)
-            self.reads.append(self.read.extend(footprint.reads))
+            self.reads.append(self.read.extend(seen))
             self.start.append(0)
-            self.start[number] = self.node() if footprint.takes is not None or footprint.reads else self.evaluate(number, None, [], index)
+            self.start[number] = self.lookup.node() if footprint.takes is not None or seen else self.evaluate(number, None, [], index)
         return number
+
+    def _claimed_apart(self, index: int, footprint: Footprint) -> Slot | None:
+        """The slot in which the step claims something, whatever else it sees.  With symmetries, each reaction is held to them as a whole."""
+        guard = self.model.steps[index].guard
+        if self.model.steps[index].claims is None or guard is None or self.images.symmetries or footprint.reads == (guard[0],):
+            return None
+        return guard[0] if guard[0] in footprint.reads else None
 
     def _take_from(self, slot: Slot | None) -> None:
         """Tell first word and rest of the slot's values, from now on and of those that are there."""
@@ -246,41 +220,42 @@ class Tables:
                 return
             if step.selector is not None and step.select is not None:
                 value, node = row[step.selector], move
-                known = self.known(node, value)
-                move = self.put(node, value, self._select(index, self.values[value])) if known is None else known
+                known = self.lookup.known(node, value)
+                move = self.lookup.put(node, value, self._select(index, self.values[value])) if known is None else known
                 if move in (DISABLED, GONE):
                     self._block(value, index)
                 if move < 0:
                     return
-            footprint, reaction = self.moves[move][1], self.start[move]
-            path = read = [row[slot] for slot in footprint.reads]
+            (_, footprint, _, seen), reaction = self.moves[move], self.start[move]
+            path = [row[slot] for slot in seen]
             word: Word | None = None
             if footprint.takes is not None:
                 head = self.head[row[footprint.takes]]
                 if head < 0:
                     return
-                path, word = [head, *read], self.words[head]
+                path, word = [head, *path], self.words[head]
             if path:
-                node = self._walk(reaction, path[:-1])
-                known = self.known(node, path[-1])
-                reaction = self.put(node, path[-1], self._claims.react(move, word, read, index)) if known is None else known
+                node = self.lookup.walk(reaction, path[:-1])
+                known = self.lookup.known(node, path[-1])
+                read = [row[slot] for slot in footprint.reads]
+                reaction = self.lookup.put(node, path[-1], self.evaluate(move, word, read, index)) if known is None else known
             if reaction >= 0:
                 self._learn_appends(row, reaction, index)
 
     def _refused(self, index: int, value: int) -> int:
         """DISABLED or GONE where the step's guard refuses this value of its slot."""
         node, guard = self.barred[index], self.model.steps[index].guard
-        known = self.known(node, value)
+        known = self.lookup.known(node, value)
         if known is not None or guard is None:
             return known or 0
         try:
             refused = guard[1](self.values[value])
             self.images.refused(index, guard[0], self.values[value], refused)
         except Exception as cause:
-            return self.put(node, value, self.failed(index, cause))
+            return self.lookup.put(node, value, self._failed(index, cause))
         if refused is not None:
             self._block(value, index)
-        return self.put(node, value, 0 if refused is None else _disabled(refused))
+        return self.lookup.put(node, value, 0 if refused is None else _disabled(refused))
 
     def _select(self, index: int, value: Value) -> int:
         step = self.model.steps[index]
@@ -289,34 +264,35 @@ class Tables:
         try:
             footprint = step.select(value)
         except Exception as cause:
-            return self.failed(index, cause)
+            return self._failed(index, cause)
         images = self.images.selected(index, step.selector, value, footprint)
         return _disabled(footprint) if isinstance(footprint, Disabled) else self._move(index, footprint, images)
 
     def evaluate(self, move: int, word: Word | None, read: Numbers, index: int) -> int:
         """React, by the pure function; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
-        step, footprint, images = self.moves[move]
+        step, footprint, images, seen = self.moves[move]
         values = tuple([self.values[number] for number in read])
         self.evaluated[index] += 1
         try:
             effect = step.react(word, values)
             self.images.reacted(index, footprint, images, word, values, effect)
             if not isinstance(effect, Disabled):
-                return self._add_reaction(step, footprint, dict(zip(footprint.reads, read, strict=True)), effect)
+                claimed = next(iter({*footprint.reads}.difference(seen)), None)
+                return self._add_reaction(index, footprint, claimed, dict(zip(footprint.reads, read, strict=True)), effect)
         except Exception as cause:
-            return self.failed(index, cause)
+            return self._failed(index, cause)
         return _disabled(effect)
 
-    def failed(self, index: int, cause: Exception) -> int:
-        """That a step fails, and why if it is the first time."""
+    def _failed(self, index: int, cause: Exception) -> int:
         self.causes.setdefault(index, cause)
         return FAILED
 
-    def _add_reaction(self, step: Step, footprint: Footprint, old: dict[Slot, int], effect: Effect) -> int:
+    def _add_reaction(self, index: int, footprint: Footprint, claimed: Slot | None, old: dict[Slot, int], effect: Effect) -> int:
         """Values that stay are left out, except where the slot is also taken from: there they undo the taking.
 
-        An append to a slot that has a new value is worked out here; one to any other slot is looked up by what the slot holds.
+        An append to a slot that has a new value is worked out here; one to any other slot is looked up by what the slot holds, and so is a claim.
         """
+        step = self.model.steps[index]
         if len(effect.values) != len(footprint.reads) or not all(slot in footprint.appends for slot, _ in effect.appended):
             raise FootprintError(str(step))
         changed: dict[Slot, Value] = {}
@@ -331,19 +307,26 @@ class Tables:
                 self.images.appended(slot, shorter, (words,), changed[slot])
             else:
                 appends[slot] = (*appends.get(slot, ()), words)
+        looked_up = [(slot, self._append_node(slot, words)) for slot, words in appends.items()]
+        if claimed is not None:
+            left, before = changed.pop(claimed, self.values[old[claimed]]), self.values[old[claimed]]
+            if step.claims is not None and left != step.claims(before):
+                raise FootprintError(f"{step} leaves something else than it claims")
+            if index not in self._claim_nodes:
+                self._claim_nodes[index] = self.lookup.node()
+            looked_up.append((claimed, self._claim_nodes[index]))
         now = {slot: self.number(slot, value) for slot, value in changed.items()}
-        changes = self.change.extend([*now.items()])
-        appended = self.appended.extend([(slot, self._append_node(slot, words)) for slot, words in appends.items()])
+        changes, appended = self.change.extend([*now.items()]), self.appended.extend(looked_up)
         delta = self._unchanged
         for slot, number in now.items():
             was = self.rest[old[slot]] if slot == footprint.takes else old[slot]
             delta = tuple(map(xor, delta, map(xor, self.key[was], self.key[number])))
         self.delta.append(delta)
         taken = () if footprint.takes is None else (footprint.takes,)
-        checks = self.add_touched({*taken, *now, *appends}, now)
+        checks = self._add_touched({*taken, *now, *(slot for slot, _ in looked_up)}, now)
         return self.reactions.append((-1 if footprint.takes is None else footprint.takes, *changes, *appended, *checks))
 
-    def add_touched(self, touched: set[Slot], now: dict[Slot, int]) -> tuple[int, int, int]:
+    def _add_touched(self, touched: set[Slot], now: dict[Slot, int]) -> tuple[int, int, int]:
         """What to ask in every state that has new values in these slots: checks of several slots, then those of single ones.
 
         Where the first slot that a check looks at has a value that is known here, `now`, its look-up starts behind it.
@@ -369,9 +352,9 @@ class Tables:
         """
         node, lo, hi, *_ = self.checks[check]
         if at[0] in now:
-            return check, self._walk(node, [now[at[0]]]), lo + 1, hi, at[1] if len(at) == 2 else -1
+            return check, self.lookup.walk(node, [now[at[0]]]), lo + 1, hi, at[1] if len(at) == 2 else -1
         if len(at) == 2 and at[1] in now:
-            return check, self._walk(self._turned[check], [now[at[1]]]), hi, hi + 1, at[0]
+            return check, self.lookup.walk(self._turned[check], [now[at[1]]]), hi, hi + 1, at[0]
         if len(at) == 2 and at[1] not in touched:
             return check, self._turned[check], lo + 1, hi + 1, -1
         return check, node, lo, hi, -1
@@ -380,14 +363,14 @@ class Tables:
         """The reaction of which initial states come: it changes nothing, and everything is asked."""
         self.delta.append(self._unchanged)
         constant, _ = self.check.extend([(check, *self.checks[check][:3], -1) for check in self._constant])
-        first, middle, last = self.add_touched(set(range(len(self.numbers))), {})
+        first, middle, last = self._add_touched(set(range(len(self.numbers))), {})
         assert constant + len(self._constant) == first, "these are asked too"
         return self.reactions.append((-1, 0, 0, 0, 0, constant, middle, last))
 
     def _append_node(self, slot: Slot, batches: Batches) -> int:
         node = self._append_nodes.get((slot, batches))
         if node is None:
-            node = self._append_nodes[slot, batches] = self.node()
+            node = self._append_nodes[slot, batches] = self.lookup.node()
             self._appended_at[node] = (slot, batches)
         return node
 
@@ -395,39 +378,41 @@ class Tables:
         taken, _, _, lo, hi, *_ = self.reactions[reaction]
         for slot, node in self.appended.items[lo:hi]:
             was = row[slot] if slot != taken else self.rest[row[slot]]
-            if self.known(node, was) is None:
-                self.put(node, was, self._append(node, was, index))
+            if self.lookup.known(node, was) is None:
+                self.lookup.put(node, was, self._append(node, was, index))
 
     def _append(self, node: int, number: int, index: int) -> int:
-        slot, batches = self._appended_at[node]
-        value = self.values[number]
+        value, claims = self.values[number], self.model.steps[index].claims
         try:
+            if claims is not None and node == self._claim_nodes.get(index):
+                return self.number(self.slots[number], claims(value))
+            slot, batches = self._appended_at[node]
             for words in batches:
                 value = self.model.layout.slots[slot].append(value, words)
             self.images.appended(slot, self.values[number], batches, value)
             return self.number(slot, value)
         except Exception as cause:
-            return self.failed(index, cause)
+            return self._failed(index, cause)
 
     # ---- checks -----------------------------------------------------------------------------------------
 
     def _add_check(self, of: int, slots: tuple[Slot, ...], function: Callable[[tuple[Value, ...]], Any]) -> int:
         """A function of some slots that answers None or something."""
-        node = self.node() if slots else int(function(()) is not None)
+        node = self.lookup.node() if slots else int(function(()) is not None)
         self.questions.append((of, function, slots))
         return self._add_asked(node, slots, of)
 
     def _add_bundle(self, checks: list[int], slots: tuple[Slot, ...]) -> int:
         """A check that says whether any of these, all of the same slots, answers something."""
         self.bundles.append(checks)
-        return self._add_asked(self.node(), slots, -1, self.members.extend(checks))
+        return self._add_asked(self.lookup.node(), slots, -1, self.members.extend(checks))
 
     def _add_asked(self, node: int, slots: tuple[Slot, ...], of: int, members: tuple[int, int] = (0, 0)) -> int:
         lo, hi = self.looks.extend(slots)
         check = self.checks.append((node, lo, hi, of, *members))
         if len(slots) == 2:
             self.looks.append(slots[0])  # behind the second one
-            self._turned[check] = self.node()
+            self._turned[check] = self.lookup.node()
         return check
 
     def _asked_by(self, check: int) -> list[int]:
@@ -442,8 +427,8 @@ class Tables:
         with self._lock:
             asked, slots = self._asked_by(check), self._slots_of(check)
             path = [row[slot] for slot in slots]
-            node = self._walk(self.checks[check][0], path[:-1])
-            if self.known(node, path[-1]) is not None:
+            node = self.lookup.walk(self.checks[check][0], path[:-1])
+            if self.lookup.known(node, path[-1]) is not None:
                 return
             values, breached = tuple([self.values[number] for number in path]), False
             for one in asked:
@@ -452,35 +437,30 @@ class Tables:
                 breached = breached or answer
             self._answer(node, path[-1], breached)
             if len(path) == 2:
-                self._answer(self._walk(self._turned[check], path[1:]), path[0], breached)
+                self._answer(self.lookup.walk(self._turned[check], path[1:]), path[0], breached)
 
     def _answer(self, node: int, value: int, breached: bool) -> None:
-        self.put(node, value, int(breached))
+        self.lookup.put(node, value, int(breached))
         if not breached and (bit := self.local[value]) < HELD:
-            self.holds[node] |= 1 << bit
+            self.lookup.holds[node] |= 1 << bit
 
     # ---- for the kernels ----------------------------------------------------------------------------------
 
     def arrays(self, view: int = 0) -> Arrays:
         """The tables as they are now; valid until this is called again for the same view after something was learnt.  Raises Asymmetric."""
         with self._lock:
-            return self._arrays(self._views[view % len(self._views)])
+            return self._arrays(self.lookup.views[view % len(self.lookup.views)])
 
     def _arrays(self, view: View) -> Arrays:
         if self.images.odd:
             raise Asymmetric
-        size = len(self._known), len(self.values), len(self.moves), len(self.reactions.items), len(self.check.items)
+        size = self.answers, len(self.values), len(self.moves), len(self.reactions.items), len(self.check.items)
         if view.arrays is not None and view.size == size:
             return view.arrays
-        if view.given < len(self._new):
-            view.give(self._new, len(self._known))
-            if all(other.given == len(self._new) for other in self._views):
-                self._new.clear()
-                for other in self._views:
-                    other.given = 0
+        self.lookup.give(view)
         view.size, view.arrays = size, Arrays(
             self.key.array, self.busy.array, self.head.array, self.rest.array, self.popped.array, self.suspect.array,
-            self.local.array, self.blocks.array, self.gates.array[: len(self.gates.items)], self.holds.array,
+            self.local.array, self.blocks.array, self.gates.array[: len(self.gates.items)], self.lookup.holds.array,
             view.asked, view.shift, self.selector.array[: len(self.selector.items)], self.chosen.array, self.guard.array, self.barred.array,
             self.mouth.array, self.silent.array, self.owed.array, self.takes.array, self.start.array, self.reads.array, self.read.array,
             self.reactions.array, self.delta.array, self.change.array, self.appended.array, self.check.array, self.checks.array, self.looks.array,
@@ -491,7 +471,7 @@ class Tables:
     @property
     def answers(self) -> int:
         """How many look-ups have an answer."""
-        return len(self._known)
+        return len(self.lookup.answers)
 
 
 def _disabled(refused: Disabled) -> int:

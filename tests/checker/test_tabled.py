@@ -132,7 +132,7 @@ def test_claims_are_independent_of_the_rest(model: Model, threads: int) -> None:
 
 
 def test_what_is_put_together_is_asked_all_that_it_touches() -> None:
-    """The breach is reached by one step alone, and that is never worked out: its claim and the rest are known by then, each from elsewhere."""
+    """The breaches are reached by one step alone, and that is never worked out: its claim and the rest are known by then, each from elsewhere."""
     left, at, ready, said = range(4)
     enough = (left, lambda value: None if value else Disabled("something is left"))
 
@@ -153,7 +153,7 @@ def test_what_is_put_together_is_asked_all_that_it_touches() -> None:
     )
     asked = tuple(
         Property(f"never ready and {what}", Scope.EVERY_STATE, (Predicate(slots, lambda v, bad=bad: Breach("bad") if v == bad else None),))  # type: ignore[misc]
-        for what, slots, bad in (("at 2", (at, ready), (2, 1)), ("heard", (said, ready), (("on",), 1)))
+        for what, slots, bad in (("at 2", (at, ready), (2, 1)), ("heard", (said, ready), (("on",), 1)), ("2 left", (left, ready), (2, 1)))
     )
     layout = Layout(tuple(map(SlotSpec, ("left", "at", "ready", "said"))))
     model = Model("toy", layout, ((3, 0, 0, ()),), steps, asked, lambda slot, value: True)

@@ -252,8 +252,9 @@ def test_debug_mode_finds_a_claim_that_is_not_apart() -> None:
 )
 def test_a_claim_that_is_not_what_the_step_leaves_ends_the_search(claims: Any, said: str) -> None:
     guard = (0, lambda left: None if left else Disabled("something is left"))
-    spend = Step("spend", (), Kind.ENVIRONMENT, lambda _, v: Effect((v[0] - 1,)), Footprint(reads=(0,)), guard=guard, claims=claims)
-    model = Model("toy", Layout((SlotSpec("left"),)), ((3,),), (spend,), (), lambda slot, value: True)
+    both = Footprint(reads=(0, 1))
+    spend = Step("spend", (), Kind.ENVIRONMENT, lambda _, v: Effect((v[0] - 1, v[1])), both, guard=guard, claims=claims)
+    model = Model("toy", Layout((SlotSpec("left"), SlotSpec("at"))), ((3, 0),), (spend,), (), lambda slot, value: True)
     found = tabled.explore(model)
     assert said in str(found.failed)
     assert not found.complete

@@ -216,10 +216,10 @@ def expand(
             lowest, highest = np.int64(only[r]), np.int64(only[r]) + 1
         elif not reduced:  # a reduction wants to know why each of the others is disabled
             for w in range(words):
-                some = np.uint64(0)
+                ruled_out = np.uint64(0)
                 for k in range(gates.shape[0]):
-                    some |= blocks[rows[r, gates[k]], w]
-                blocked[w] = some
+                    ruled_out |= blocks[rows[r, gates[k]], w]
+                blocked[w] = ruled_out
         enabled[:] = 0
         following = lowest
         while True:

@@ -51,7 +51,7 @@ class Tables:
         self.guard, self.barred = Column(np.int32), Column(np.int32)
         self.mouth, self.silent, self.owed = Column(np.int32), Column(np.uint8), Column(np.uint8)
         self.takes, self.start, self.reads, self.read = Column(np.int32), Column(np.int32), Column(np.int32, 2), Column(np.uint32)
-        self.moves: list[tuple[Step, Footprint, Footprints, tuple[Slot, ...]]] = []  # with the slots by whose values it is looked up
+        self.moves: list[tuple[Step, Footprint, Footprints, Slot | None]] = []  # with the slot in which it claims something apart
         self._move_numbers: dict[tuple[int, Footprint, Footprints], int] = {}
         self.reactions, self.change = Column(np.int32, 8), Column(np.uint32, 2)
         self.delta = Column(np.uint64, self.columns)
@@ -183,8 +183,8 @@ class Tables:
         if number is None:
             number = self._move_numbers[index, footprint, images] = len(self.moves)
             claimed = self._claimed_apart(index, footprint)
-            seen = tuple([slot for slot in footprint.reads if slot != claimed])
-            self.moves.append((self.model.steps[index], footprint, images, seen))
+            seen = [slot for slot in footprint.reads if slot != claimed]
+            self.moves.append((self.model.steps[index], footprint, images, claimed))
             self._take_from(footprint.takes)
             self.takes.append(-1 if footprint.takes is None else footprint.takes)
             self.reads.append(self.read.extend(seen))
@@ -226,8 +226,8 @@ class Tables:
                     self._block(value, index)
                 if move < 0:
                     return
-            (_, footprint, _, seen), reaction = self.moves[move], self.start[move]
-            path = [row[slot] for slot in seen]
+            (_, footprint, _, claimed), reaction = self.moves[move], self.start[move]
+            path = [row[slot] for slot in footprint.reads if slot != claimed]
             word: Word | None = None
             if footprint.takes is not None:
                 head = self.head[row[footprint.takes]]
@@ -270,14 +270,13 @@ class Tables:
 
     def evaluate(self, move: int, word: Word | None, read: Numbers, index: int) -> int:
         """React, by the pure function; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
-        step, footprint, images, seen = self.moves[move]
+        step, footprint, images, claimed = self.moves[move]
         values = tuple([self.values[number] for number in read])
         self.evaluated[index] += 1
         try:
             effect = step.react(word, values)
             self.images.reacted(index, footprint, images, word, values, effect)
             if not isinstance(effect, Disabled):
-                claimed = next(iter({*footprint.reads}.difference(seen)), None)
                 return self._add_reaction(index, footprint, claimed, dict(zip(footprint.reads, read, strict=True)), effect)
         except Exception as cause:
             return self._failed(index, cause)
@@ -309,7 +308,8 @@ class Tables:
                 appends[slot] = (*appends.get(slot, ()), words)
         looked_up = [(slot, self._append_node(slot, words)) for slot, words in appends.items()]
         if claimed is not None:
-            left, before = changed.pop(claimed, self.values[old[claimed]]), self.values[old[claimed]]
+            before = self.values[old[claimed]]
+            left = changed.pop(claimed, before)
             if step.claims is not None and left != step.claims(before):
                 raise FootprintError(f"{step} leaves something else than it claims")
             if index not in self._claim_nodes:

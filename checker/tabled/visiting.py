@@ -38,7 +38,7 @@ class VisitedSet:
         return not any(part.away for part in self.parts)
 
     def insert_alone(self, c: Candidates, rows: int, base: int) -> int:
-        """As `insert`, by one thread, while others are at other tasks, unless parts are to grow; all parts are in memory."""
+        """As `insert`, by one thread, while others are at other tasks; all parts are in memory.  Others may help to grow them."""
         c.late, row, fresh = False, 0, 0
         while row < rows:
             left = np.array([part.left for part in self.parts])

@@ -1,9 +1,7 @@
 """Runs that go on for ever, in a graph whose edges nobody keeps.
 
-Round a cycle, each slot comes back to the value that it had.  So a step that takes a slot from one value to another lies on a cycle only if other
-steps of cycles lead back, one value after the other.  What steps change is known, and is little: of all changes, those are struck off, again and
-again, that leave a strongly connected component of the values of some slot.  Most often next to nothing is left, and the few steps that make such
-a change are all the edges that have to be looked at.
+What steps change is known, and is little.  Of most changes `may_return` shows that they lie on no cycle, and the few steps that make another one
+are all the edges that have to be looked at.
 """
 
 from __future__ import annotations
@@ -16,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from roamcheck.checker.tabled import trimming
+from roamcheck.checker.tabled import returning, trimming
 from roamcheck.checker.tabled.lasso import Edges, budget_spent, sort_out
+from roamcheck.checker.tabled.returning import Changes
 from roamcheck.checker.tabled.search import Search
 from roamcheck.checker.tabled.store import Chunk, StoreError
 from roamcheck.checker.verdict import Counterexample
@@ -75,14 +74,8 @@ def may_return(changes: Collection[Change]) -> list[Change]:
             of.append(i)
             before.append(numbers.setdefault((slot, was), len(numbers)))
             after.append(numbers.setdefault((slot, now), len(numbers)))
-    owner, source, target = (np.array(some, np.int64) for some in (of, before, after))
-    order = np.argsort(source, kind="stable")  # as `components` wants them
-    owner, source, target = owner[order], source[order], target[order]
-    alive, left = np.ones(len(changes), bool), -1
-    while left != (left := int(np.count_nonzero(alive))):
-        here = alive[owner]
-        component = trimming.components(source[here], target[here], len(numbers))
-        alive[owner[here][component[source[here]] != component[target[here]]]] = False
+    ways = Changes(np.array(of, np.int64), np.arange(len(of)), np.array(before, np.int64), np.array(after, np.int64))
+    alive = returning.may_return(ways, len(changes), len(numbers))
     return [change for change, returns in zip(changes, alive.tolist(), strict=True) if returns]
 
 
@@ -131,12 +124,11 @@ def protocol_edges(search: Search, rows: Any, prints: Any) -> Edges:
         n, busy = len(some), search.tables.busy.array[some].sum(axis=1, dtype=np.uint16)
         search.expand(Chunk(some, prints[lo : lo + n].reshape(-1, 1), busy, 0), np.ones(n, np.uint8))
         c = search.candidates
-        size = c.size[:n].astype(np.int64)
-        at = np.repeat(c.start[:n].astype(np.int64) - np.cumsum(size) + size, size) + np.arange(size.sum())
-        row, step, leads = np.repeat(np.arange(lo, lo + n), size), c.step[at], c.prints[at, 0]
+        row, at = c.by_row(n)
+        row, step, leads = lo + row, c.step[at], c.prints[at, 0]
         stirred[row[moves[step]]] = True
         place = order[np.minimum(np.searchsorted(prints[order], leads), len(prints) - 1)]
         inside = owed[step] & (prints[place] == leads)
         found.append((row[inside], place[inside], step[inside]))
     source, target, by = (np.concatenate(some) for some in zip(*found, strict=True))
-    return Edges(source, target, by, stirred)
+    return Edges(source, target, by, lambda of: stirred[of])

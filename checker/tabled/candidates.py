@@ -38,9 +38,13 @@ class Candidates:
 
     def fired(self, rows: int, steps: int) -> Any:
         """How often each step is there."""
+        return np.bincount(self.step[self.by_row(rows)[1]].astype(np.int64), minlength=steps)
+
+    def by_row(self, rows: int) -> tuple[Any, Any]:
+        """All of so many rows, one row after the other: the row and the place of each."""
         size = self.size[:rows].astype(np.int64)
         at = np.repeat(self.start[:rows].astype(np.int64) - np.cumsum(size) + size, size) + np.arange(size.sum())
-        return np.bincount(self.step[at].astype(np.int64), minlength=steps)
+        return np.repeat(np.arange(rows), size), at
 
 
 @dataclass(slots=True)

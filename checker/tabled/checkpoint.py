@@ -90,7 +90,7 @@ class Checkpoint:
                 sound = False
             if not sound:
                 raise CheckpointError(f"{self.folder / f'{name}.bin'}: damaged; begin anew in another folder")
-        search.initial, search.levels = manifest["initial"], manifest["levels"]
+        search.initial, search.levels, search.told = manifest["initial"], manifest["levels"], False
         search.besides = [(np.array(source, np.int64), np.array(target, np.int64)) for source, target in manifest["besides"]]
         try:
             refire(search, manifest["states"], observe)

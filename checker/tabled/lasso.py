@@ -4,6 +4,7 @@ apart one by one."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,23 +14,23 @@ from roamcheck.checker.cycles import Component, ProtocolGraph, shortest_turn
 from roamcheck.checker.verdict import Counterexample, goes_on_for_ever
 from roamcheck.model.interface import Kind, Model, Scope
 
-from . import trimming
-from .refiring import rebuild, successors
+from . import returning, trimming
+from .refiring import chosen, rebuild, successors
 from .search import Search
 from .store import Chunk
 from .symmetries import Asymmetric
-from .visited import UNKNOWN
+from .visited import UNKNOWN, UNTOLD
 
 Path = tuple[int, tuple[int, ...]]  # a run: the number of an initial state, and steps
 
 
 class Edges(NamedTuple):
-    """Protocol steps among some states, in the order of the states; and of each of these whether an environment step is enabled in it."""
+    """Protocol steps among some states, in the order of the states; and what tells of some of these whether an environment step is enabled there."""
 
     source: Any
     target: Any
     step: Any
-    stirred: Any
+    stirred: Callable[[Any], Any]
 
 
 def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int, int]:
@@ -39,16 +40,19 @@ def judge_cycles(search: Search, found: dict[str, Counterexample]) -> tuple[int,
     """
     model, tables, alive = search.model, search.tables, np.ones(len(search.degree), np.uint8)
     if tables.images.symmetries:
-        if len(trimming.on_cycles(search.graph(), alive).states):  # a cycle of classes need not be one of states, and what is served has a name
+        if len(returning.cyclic(search, alive).states):  # a cycle of classes need not be one of states, and what is served has a name
             tables.images.odd.update(range(len(tables.images.symmetries)))
             raise Asymmetric
         return 0, 0
-    turning = trimming.trimmed(search.graph(), alive)
+    known = returning.returning(search) if search.reduction is None else None
+    turning = trimming.trimmed(search.graph(), alive) if known is None else trimming.cyclic(known.source, known.target, alive).states
     if not len(turning):
         return 0, 0
     rebuilt = rebuild(search, turning)
     rows = rebuilt.rows
-    edges, spent, busy = protocol_edges(search, turning, rebuilt), budget_spent(search, rows), tables.busy.array
+    told = known is not None and not (known.reaction == UNTOLD).any()
+    edges = edges_known(search, turning, rebuilt, known) if known is not None and told else protocol_edges(search, turning, rebuilt)
+    spent, busy = budget_spent(search, rows), tables.busy.array
     return sort_out(model, edges, spent, rows, busy, lambda i: search.depth(int(turning[i])), lambda i: search.path(int(turning[i])), found)
 
 
@@ -63,24 +67,26 @@ def sort_out(
     (label, count), slots = components(edges, spent), rows.shape[1]
     serves = np.array([-1 if step.serves is None or step.serves >= slots else step.serves for step in model.steps])
     owed, served = np.ones((count, slots), np.uint8), np.zeros((count, slots), np.uint8)
-    stirred, first, fair = np.zeros(count, np.uint8), np.empty(count, np.int64), np.ones(count, bool)
-    debts(label, edges.source, edges.target, edges.step, serves, rows, busy, edges.stirred, owed, served, stirred, first, fair)
-    is_spent, still = spent[first], stirred == 0
+    first, fair = np.empty(count, np.int64), np.ones(count, bool)
+    debts(label, edges.source, edges.target, edges.step, serves, rows, busy, owed, served, first, fair)
+    is_spent = spent[first]
     asked = [of for of in model.properties if of.scope is Scope.RUN]
     if asked and (fair & is_spent).any():
         chosen = np.flatnonzero(fair & is_spent).tolist()
         homes = tuple(frozenset(np.flatnonzero(label == component).tolist()) for component in chosen)
         found.update(dict.fromkeys((of.name for of in asked), lasso(model, homes, edges, rows, busy, depth, path)))
-    return int(np.count_nonzero(is_spent & ~fair)), int(np.count_nonzero(~is_spent & fair & still))
+    waits = ~is_spent & fair
+    asked_of = np.flatnonzero((label >= 0) & waits[label]) if count else np.empty(0, np.int64)
+    waits[label[asked_of[edges.stirred(asked_of)]]] = False
+    return int(np.count_nonzero(is_spent & ~fair)), int(np.count_nonzero(waits))
 
 
 @njit(cache=True, nogil=True)
 def debts(
-    label: Any, source: Any, target: Any, step: Any, serves: Any, rows: Any, busy: Any, moved: Any, owed: Any, served: Any, stirred: Any, first: Any,
-    fair: Any,
+    label: Any, source: Any, target: Any, step: Any, serves: Any, rows: Any, busy: Any, owed: Any, served: Any, first: Any, fair: Any
 ) -> None:  # fmt: skip
-    """Of each component: the slots that are busy in all of its states, those that its steps serve, whether the environment moves in one of its
-    states, the first of these, and whether all slots of the first kind are of the second."""
+    """Of each component: the slots that are busy in all of its states, those that its steps serve, the first of its states, and whether all slots of
+    the first kind are of the second."""
     for e in range(source.shape[0]):
         of = label[source[e]]
         if of >= 0 and of == label[target[e]] and serves[step[e]] >= 0:
@@ -89,7 +95,6 @@ def debts(
         of = label[i]
         if of >= 0:
             first[of] = i
-            stirred[of] |= moved[i]
             for slot in range(rows.shape[1]):
                 owed[of, slot] &= busy[rows[i, slot]] != 0
     for of in range(fair.shape[0]):
@@ -119,28 +124,47 @@ def lasso(
     return Counterexample(initial, stem + turn.steps, len(stem), goes_on_for_ever(model.steps[step] for step in turn.steps))
 
 
+def edges_known(search: Search, states: Any, rebuilt: Chunk, known: returning.Edges) -> Edges:
+    """Of edges with their reactions, those among the states that are given with their numbers, which are renumbered from 0 in order."""
+    place, steps = np.full(search.states, -1, np.int32), np.zeros(len(search.tables.reactions.items), np.uint16)
+    place[states] = np.arange(len(states))
+    source, target = place[known.source], place[known.target]
+    for reaction, (step, _, _) in search.tables.operands.items():
+        steps[reaction] = step
+    inside = (source >= 0) & (target >= 0)
+    return Edges(source[inside], target[inside], steps[known.reaction[inside]], partial(stirred, search, rebuilt))
+
+
 def protocol_edges(search: Search, states: Any, rebuilt: Chunk) -> Edges:
-    """The protocol steps among the states that are given with their numbers; states are renumbered from 0 in order."""
+    """The protocol steps among the states that are given with their numbers, which are renumbered from 0 in order."""
     owed = np.array([step.kind is Kind.PROTOCOL for step in search.model.steps])
-    moves = np.array([step.kind is Kind.ENVIRONMENT for step in search.model.steps])
-    place, stirred, found = np.full(search.states, -1, np.int32), np.zeros(len(states), bool), []
+    place, found = np.full(search.states, -1, np.int32), []
     place[states] = np.arange(len(states))
     for row, step, target in successors(search, states, rebuilt):
         edges = np.empty(len(row), np.int32), np.empty(len(row), np.int32), np.empty(len(row), np.uint16)
-        n = among_these(row, step, target, owed, moves, place, stirred, *edges)
+        n = among_these(row, step, target, owed, place, *edges)
         found.append([some[:n] for some in edges])
     source, target, by = (np.concatenate(some) for some in zip(*found, strict=True))
-    return Edges(source, target, by, stirred)
+    return Edges(source, target, by, partial(stirred, search, rebuilt))
+
+
+def stirred(search: Search, rebuilt: Chunk, of: Any) -> Any:
+    """Of each of these states, whether an environment step is enabled in it."""
+    moves, moved = np.array([step.kind is Kind.ENVIRONMENT for step in search.model.steps]), np.zeros(len(of), bool)
+    for lo in range(0, len(of), search.memory.batch):
+        here = of[lo : lo + search.memory.batch]
+        search.expand(chosen(rebuilt, here), np.ones(len(here), np.uint8))
+        row, at = search.candidates.by_row(len(here))
+        moved[lo + row[moves[search.candidates.step[at]]]] = True
+    return moved
 
 
 @njit(cache=True, nogil=True)
-def among_these(row: Any, step: Any, target: Any, owed: Any, moves: Any, place: Any, stirred: Any, source: Any, to: Any, by: Any) -> int:
-    """Write the protocol steps that lead to a state that has a place, and note where the environment moves; how many they are."""
+def among_these(row: Any, step: Any, target: Any, owed: Any, place: Any, source: Any, to: Any, by: Any) -> int:
+    """Write the protocol steps that lead to a state that has a place; how many they are."""
     n = 0
     for i in range(row.shape[0]):
         s = step[i]
-        if moves[s]:
-            stirred[row[i]] = True
         if owed[s] and target[i] != UNKNOWN and place[target[i]] >= 0:
             source[n], to[n], by[n] = row[i], place[target[i]], s
             n += 1

@@ -55,6 +55,7 @@ class Memory:
         if search.edges.bytes > MANY_EDGES and not self.no_disk:
             try:
                 search.edges.put_away()
+                search.reacted.put_away()
             except StoreError:
                 if self.limit is not None:
                     raise
@@ -62,7 +63,7 @@ class Memory:
         if self.limit is None:
             return
         room = self.room - GROWING * max(part.size for part in search.visited.parts)
-        logs = search.logs.values()
+        logs = [*search.logs.values(), search.reacted]
         if sum(log.bytes for log in logs) + sum(part.bytes for part in search.visited.parts) + sum(chunk.bytes for chunk in search.frontier) <= room:
             return
         for log in logs:
@@ -82,7 +83,7 @@ class Memory:
         """Move all that can be moved to files, for what comes after the search and reads it part by part.  Raises StoreError."""
         if self.limit is None or search.states < SMALL:
             return
-        for log in search.logs.values():
+        for log in (*search.logs.values(), search.reacted):
             log.put_away()
         for part in search.visited.parts:
             if not part.away:

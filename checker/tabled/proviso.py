@@ -12,7 +12,7 @@ import numpy as np
 
 from roamcheck.checker.verdict import Progress
 
-from . import trimming
+from . import returning
 from .refiring import rebuild
 from .search import Search
 
@@ -25,7 +25,7 @@ def run(search: Search, observe: Callable[[Progress], None] | None) -> None:
         full = search.full.read(0, len(search.full)).copy()
         for numbers, _ in search.besides:
             full[numbers] = 1
-        cyclic = trimming.on_cycles(search.graph(), 1 - full)
+        cyclic = returning.cyclic(search, 1 - full)
         if not len(cyclic.states):
             break
         chosen = cyclic.states[np.unique(cyclic.component, return_index=True)[1]]

@@ -11,6 +11,7 @@ import numpy as np
 from . import trimming, visited
 from .rows import materialise
 from .store import Chunk, Part, joined, where
+from .workers import QUICK
 
 if TYPE_CHECKING:
     from .search import Search
@@ -58,38 +59,44 @@ def rebuild(search: Search, numbers: Any) -> Chunk:
     parents, steps = place[search.parent.at(known)], search.arrival.at(known)
     bounds = np.searchsorted(known, [*search.levels[1:], search.states])
     for lo, hi in pairwise(bounds.tolist()):
-        if lo < hi:
-            some = children(search, found, parents[lo:hi], steps[lo:hi])
-            found.rows[lo:hi], found.prints[lo:hi], found.busy[lo:hi] = some.rows, some.prints, some.busy
-    at = place[numbers]
-    return Chunk(found.rows[at], found.prints[at], found.busy[at], 0)
+        for begin in range(lo, hi, search.memory.batch):
+            end = min(begin + search.memory.batch, hi)
+            offspring(search, chosen(found, parents[begin:end]), steps[begin:end], found.part(begin, end))
+    return chosen(found, place[numbers])
 
 
 def children(search: Search, parents: Chunk, origin: Any, steps: Any) -> Chunk:
     """The states that one step each leads to, from the rows origin[i] of `parents`.  Raises Unfireable."""
     pieces = [
-        offspring(search, Chunk(parents.rows[of], parents.prints[of], parents.busy[of], 0), steps[lo : lo + len(of)].astype(np.uint16))
+        offspring(search, chosen(parents, of), steps[lo : lo + len(of)])
         for lo in range(0, len(origin), search.memory.batch)
         if len(of := origin[lo : lo + search.memory.batch])
     ]
     return joined(*pieces)
 
 
-def offspring(search: Search, parents: Chunk, steps: Any) -> Chunk:
-    """The states that steps[i] in row i lead to.  Raises Unfireable."""
+def chosen(states: Chunk, places: Any) -> Chunk:
+    """Some of the states, in this order."""
+    return Chunk(states.rows.take(places, 0), states.prints.take(places, 0), states.busy.take(places), 0)
+
+
+def offspring(search: Search, parents: Chunk, steps: Any, found: Chunk | None = None) -> Chunk:
+    """The states that steps[i] in row i lead to, which are written to `found` if that is given.  Raises Unfireable."""
     n = len(steps)
-    search.expand(parents, np.ones(n, np.uint8), steps)
+    search.expand(parents, np.ones(n, np.uint8), steps.astype(np.uint16))
     t, c = search.tables.arrays(), search.candidates
     if search.failed is not None or not c.size[:n].all():
         raise Unfireable
-    rows, out = parents.rows.astype(kind := np.promote_types(search.row_type(), parents.rows.dtype)), np.empty(parents.rows.shape, kind)
-    prints, busy = np.empty((n, search.tables.columns), np.uint64), np.empty(n, np.uint16)
+    if found is None:
+        kind = np.promote_types(search.row_type(), parents.rows.dtype)
+        found = Chunk(np.empty(parents.rows.shape, kind), np.empty((n, search.tables.columns), np.uint64), np.empty(n, np.uint16), 0)
+    rows, busy = parents.rows.astype(found.rows.dtype, copy=False), parents.busy
     ignored, arrival, suspect, origin = np.empty(n, np.uint32), np.empty(n, np.uint16), np.empty(n, np.uint8), np.arange(n, dtype=np.uint32)
     search.each(materialise, [
-        (t, rows, parents.busy, c.start, origin, lo, hi, c.prints, c.step, c.reaction, 0, out, prints, busy, ignored, arrival, suspect)
-        for lo, hi in search.shares(n)
+        (t, rows, busy, c.start, origin, lo, hi, c.prints, c.step, c.reaction, 0, found.rows, found.prints, found.busy, ignored, arrival, suspect)
+        for lo, hi in search.shares(n, QUICK)
     ])  # fmt: skip
-    return Chunk(out, prints, busy, 0)
+    return found
 
 
 def successors(search: Search, states: Any, rebuilt: Chunk) -> Iterator[tuple[Any, Any, Any]]:

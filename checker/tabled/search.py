@@ -30,7 +30,7 @@ from .stubborn import NO_REDUCTION, Reduction
 from .symmetries import least
 from .tables import SETTLING, Tables
 from .visiting import VisitedSet
-from .workers import Workers
+from .workers import FEW, QUICK, Workers
 
 OFTEN = 0.1  # seconds between two reports of progress
 MISSES = 1 << 12
@@ -73,6 +73,8 @@ class Search:
         # By state that was explored: how many of its steps may lie on a cycle, where they lead, and whether all that is enabled was fired.
         self.degree, self.edges, self.full = Log(np.uint16, self.folder), Log(np.uint32, self.folder, MANY), Log(np.uint8, self.folder)
         self.logs = {"parents": self.parent, "steps": self.arrival, "degrees": self.degree, "edges": self.edges, "full": self.full}
+        # By edge: the reaction, or UNTOLD.  Reactions are numbered anew when a search is resumed, and what was learnt before is not known then.
+        self.reacted, self.told = Log(np.uint16, self.folder, MANY), not symmetries
         self.besides: list[tuple[Any, Any]] = []  # states that were explored again, and where each leads
         self.initial: list[int] = []  # of the first states: which of the model's initial states they are
         self.levels = [0]  # the first state of each depth
@@ -234,7 +236,7 @@ class Search:
 
     def expand(self, batch: Chunk, full: Any, only: Any = NO_STEPS) -> Any:
         """Candidates of all rows, of the steps `only` if it is given; how often each step fired."""
-        rows, steps, ranges = len(batch.rows), len(self.model.steps), self.shares(len(batch.rows))
+        rows, steps, ranges = len(batch.rows), len(self.model.steps), self.shares(len(batch.rows), QUICK if len(only) else FEW)
         self.candidates = c = self.room_for(rows, len(ranges), 0)
         todo = [np.arange(lo, hi, dtype=np.uint32) for lo, hi in ranges]
         ends = [w * c.room for w in range(len(ranges))]
@@ -313,7 +315,7 @@ class Search:
         t, kept = self.tables.arrays(SETTLING), min(fresh, self.max_states - self.states)
         quiet = sum(self.each(materialise, [
             (t, rows, batch.busy, c.new, c.origin, lo, hi, c.prints, c.step, c.reaction, batch.first, table, prints, busy, parents, arrivals, suspect)
-            for lo, hi in self.shares(fresh)
+            for lo, hi in self.shares(fresh, QUICK)
         ]))  # fmt: skip
         cut = self.judge(c, table, busy, suspect, kept)
         if cut is not None:
@@ -380,13 +382,15 @@ class Search:
         c, t, ranges, degree = e.candidates, self.tables.arrays(SETTLING), self.shares(rows), self.degree.space(rows)
         owed = t.owed if self.reduction is None else np.ones_like(t.owed)
         ends = np.cumsum([int(fired @ (owed[: len(fired)] > 0)) for fired in e.fired_by]).tolist()
-        out = self.edges.space(ends[-1])
+        out, by = self.edges.space(ends[-1]), self.reacted.space(ends[-1])
         self.each(visited.targets, [
-            (owed, c.target, c.step, c.start, c.size, lo, hi, self.states, c.numbers, degree, out[begin:end])
+            (owed, c.target, c.step, c.reaction, c.start, c.size, lo, hi, self.states, c.numbers, degree, out[begin:end], by[begin:end])
             for (lo, hi), begin, end in zip(ranges, [0, *ends], ends, strict=False)
         ])  # fmt: skip
         self.degree.extend(degree)
         self.edges.extend(out)
+        if self.told:
+            self.reacted.extend(by)
 
     def explore_again(self, numbers: Any, batch: Chunk) -> None:
         """Fire all that is enabled in states that were explored but in part."""
@@ -398,7 +402,8 @@ class Search:
         self.parent.extend(numbers[parents[:kept]].astype(np.uint32))
         self.arrival.extend(arrivals[:kept])
         c, degree, out = self.candidates, np.empty(rows, np.uint16), np.empty(int(self.candidates.size[:rows].sum()), np.uint32)
-        visited.targets(np.ones_like(self.tables.arrays().owed), c.target, c.step, c.start, c.size, 0, rows, self.states, c.numbers, degree, out)
+        every, by = np.ones_like(self.tables.arrays().owed), np.empty(len(out), np.uint16)
+        visited.targets(every, c.target, c.step, c.reaction, c.start, c.size, 0, rows, self.states, c.numbers, degree, out, by)
         self.besides.append((np.repeat(numbers, degree), out.astype(np.int64)))
         self.take_note(prints[:kept])
         self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired
@@ -406,22 +411,30 @@ class Search:
         if kept < fresh or cut is not None or self.failed is not None:
             raise Enough
 
-    def graph(self) -> trimming.Graph:
-        """Where the steps lead that may lie on a cycle."""
-
-        extents, end = [], 0  # of each block: its states and its edges, from and to
+    def extents(self) -> list[tuple[int, int, int, int]]:
+        """Of each block of states that were explored: its states and its edges, from and to."""
+        extents, end = [], 0
         for first in range(0, len(self.degree), BLOCK):
             last, begin = min(first + BLOCK, len(self.degree)), end
             end += int(self.degree.read(first, last).sum(dtype=np.int64))
             extents.append((first, last, begin, end))
+        return extents
+
+    def graph(self) -> trimming.Graph:
+        """Where the steps lead that may lie on a cycle."""
+        extents = self.extents()
 
         def blocks(backwards: bool) -> Iterator[trimming.Block]:
             for first, last, begin, end in reversed(extents) if backwards else extents:
                 yield trimming.Block(first, self.degree.read(first, last), self.edges.read(begin, end))
 
+        return trimming.Graph(blocks, *self.fired_again())
+
+    def fired_again(self) -> tuple[Any, Any]:
+        """Where the states that were explored again lead: the edges' sources and targets."""
         none = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         source, target = (np.concatenate(some) for some in zip(*(self.besides or none), strict=True))
-        return trimming.Graph(blocks, source, target)
+        return source, target
 
     # ---- what is known --------------------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ class Tables:
         self._lock = Lock()  # two threads may learn, each for a view of its own
         self.causes: dict[int, Exception] = {}  # by step: why it failed first
         self.evaluated = [0] * len(model.steps)  # by step: how often it reacted
+        self.operands: dict[int, tuple[int, int, dict[Slot, int]]] = {}  # by reaction: the step, its word or -1, and what it read
         self.selector, self.chosen = Column(np.int32), Column(np.int32)
         self.guard, self.barred = Column(np.int32), Column(np.int32)
         self.mouth, self.silent, self.owed = Column(np.int32), Column(np.uint8), Column(np.uint8)
@@ -271,13 +272,15 @@ class Tables:
     def evaluate(self, move: int, word: Word | None, read: Numbers, index: int) -> int:
         """React, by the pure function; a reaction that raises is stored as such, and tells what it raises when it is fired by definition."""
         step, footprint, images, claimed = self.moves[move]
-        values = tuple([self.values[number] for number in read])
+        values, old = tuple([self.values[number] for number in read]), dict(zip(footprint.reads, read, strict=True))
         self.evaluated[index] += 1
         try:
             effect = step.react(word, values)
             self.images.reacted(index, footprint, images, word, values, effect)
             if not isinstance(effect, Disabled):
-                return self._add_reaction(index, footprint, claimed, dict(zip(footprint.reads, read, strict=True)), effect)
+                reaction = self._add_reaction(index, footprint, claimed, old, effect)
+                self.operands[reaction] = index, -1 if word is None or footprint.takes is None else self._word(footprint.takes, word), old
+                return reaction
         except Exception as cause:
             return self._failed(index, cause)
         return _disabled(effect)

@@ -67,7 +67,25 @@ def trimmed(graph: Graph, alive: Any) -> Any:
 def on_cycles(graph: Graph, alive: Any) -> Cyclic:
     """Of the states that are alive, those that lie on a cycle of such states, in order.  `alive` is used up."""
     states = trimmed(graph, alive)
-    source, target = among(graph, states, len(alive))
+    return _cyclic(states, *among(graph, states, len(alive)))
+
+
+def cyclic(source: Any, target: Any, alive: Any) -> Cyclic:
+    """As `on_cycles`, of edges that are given as pairs of states."""
+    leads = np.zeros(len(alive), bool)
+    leads[source] = True
+    leads &= alive > 0
+    inside = leads[source] & leads[target]  # what leads nowhere lies on no cycle
+    states, place = np.flatnonzero(leads), np.empty(len(alive), np.int32)
+    place[states] = np.arange(len(states))
+    source, target = place[source[inside]], place[target[inside]]
+    if (source[1:] < source[:-1]).any():
+        order = np.argsort(source, kind="stable")
+        source, target = source[order], target[order]
+    return _cyclic(states, source, target)
+
+
+def _cyclic(states: Any, source: Any, target: Any) -> Cyclic:
     labels = components(source, target, len(states))
     cyclic = np.bincount(labels, minlength=1)[labels] > 1
     cyclic[source[source == target]] = True

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .addresses import claim_word, first_bit, lower_number, matches, number_at, number_by_now, prefetch, put_number, put_word, word_at, word_by_now
-from .kernels import I64, U8, U16, U32, U64
+from .kernels import I32, I64, U8, U16, U32, U64
 from .loops import loop
 
 UNKNOWN = np.uint32(0xFFFFFFFF)
+UNTOLD = 0xFFFF  # a reaction whose number has more than 16 bits, or is this one
 PARTS = 16
 PART_SHIFT = np.uint64(64 - 4)
 AHEAD = 3  # rows
@@ -264,11 +265,12 @@ def move_part(before: Places, after: Places, part: int, width: int, filled: U8) 
 
 @loop
 def targets(
-    owed: U8, target: U32, step: U16, start: U32, size: U16, lo: int, hi: int, base: int, final: U32, degree: U16, out: U32,
+    owed: U8, target: U32, step: U16, reaction: I32, start: U32, size: U16, lo: int, hi: int, base: int, final: U32, degree: U16, out: U32, by: U16,
 ) -> int:  # fmt: skip
-    """Write the numbers of the states that the steps that are `owed` lead to from the rows lo…hi-1, and how many those are of each row.
+    """Write the numbers of the states that the steps that are `owed` lead to from the rows lo…hi-1, by which reactions (or UNTOLD), and how many
+    those are of each row.
 
-    Where `final` is empty, `target` has them already.
+    Where `final` is empty, `target` has the numbers already.
     """
     at, late = 0, final.shape[0] > 0
     for r in range(lo, hi):
@@ -277,6 +279,7 @@ def targets(
             if owed[step[j]]:
                 number = target[j]
                 out[at] = final[number - base] if late and number >= base else number
+                by[at] = min(reaction[j], UNTOLD)
                 at += 1
         degree[r] = at - before
     return at

@@ -11,6 +11,7 @@ from threading import Event
 from typing import Any
 
 FEW = 1 << 10  # rows that are not worth a second thread
+QUICK = 1 << 13  # the same, where little is done for each
 PIECES = 4  # for each thread, so that none waits long for another
 SOON = 0.0005  # seconds after which Python is left to a thread that waits for it
 
@@ -25,9 +26,9 @@ class Workers:
         self.offers: deque[tuple[Future[None], Callable[[], Iterator[None]]]] = deque()
         self.news = Event()  # something was offered, or has ended
 
-    def shares(self, n: int) -> list[tuple[int, int]]:
-        """The range 0…n-1 in pieces."""
-        pieces = min(self.most, max(1, 2 * n // FEW))
+    def shares(self, n: int, few: int = FEW) -> list[tuple[int, int]]:
+        """The range 0…n-1 in pieces; of so few, there is one."""
+        pieces = min(self.most, max(1, 2 * n // few))
         return [(n * k // pieces, n * (k + 1) // pieces) for k in range(pieces)]
 
     def each(self, task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], after: Callable[[int, Any], None] | None = None) -> list[Any]:

@@ -177,7 +177,7 @@ def descend(search: Search, parents: Chunk, numbers: Any, lo: int, hi: int) -> N
 def add(search: Search, found: Chunk) -> None:
     """Put states into the visited set, which has none of them yet.  Raises Unfireable."""
     n = len(found)
-    c = search.candidates = search.room_for(n, 1, n)
+    c = search.room_for(n, 1, 1)
     c.prints[:n], c.start[:n], c.size[:n] = found.prints, np.arange(n), 1
     if search.visited.insert(c, n, search.shares(n), search.states) < n:
         raise Unfireable

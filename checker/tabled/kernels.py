@@ -32,6 +32,7 @@ GONE = -4  # disabled, here and in every later state
 # Why a step is disabled: nothing was put into its channel, no footprint is selected, its guard refuses, or another reason.
 EMPTY, UNSELECTED, REFUSED, OTHER, NEVER = 0, 1, 2, 3, 4
 REASONS = 5
+KEYS = 11  # that are looked up of a step, at most, before it is the turn of others: guard, selector, word, and eight slots
 # Columns of `reactions`.
 TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to; checks are two ranges, one after the other
 HELD = 64
@@ -100,7 +101,7 @@ class Scratch(NamedTuple):
     enabled: Any  # [word] U64: the steps that are enabled
     blocked: Any  # [word] U64: those that are known to be disabled
     sets: Any  # [4, word] U64
-    # What each step's guard, selector, word and slots answered last, and to which key: neighbours often ask the same.
+    # What each step's guard, selector, word and slots were answered last, and to which key: neighbours often ask the same.
     guard_key: Any
     guard_answer: Any
     move_key: Any
@@ -111,15 +112,11 @@ class Scratch(NamedTuple):
     path_answer: Any
 
 
-def memo(n: int) -> tuple[I64, I64]:
-    """Keys, none yet, and room for their answers."""
-    return np.full(n, -1, np.int64), np.zeros(n, np.int64)
-
-
-def scratch(steps: int, words: int, columns: int) -> Scratch:
-    """Room for steps, sets of them in so many words, and the words of fingerprints."""
-    sets = np.zeros((6, words), np.uint64)
-    memos = *memo(steps), *memo(steps), *memo(steps), *memo(8 * steps)
+def scratch(keys: I64, answers: I64, words: int, columns: int) -> Scratch:
+    """Room for steps, sets of them in so many words, and the words of fingerprints; `keys` and `answers` have KEYS places for each step."""
+    steps, sets = len(keys) // KEYS, np.zeros((6, words), np.uint64)
+    ends = steps, 2 * steps, 3 * steps
+    memos = [part for both in zip(np.split(keys, ends), np.split(answers, ends), strict=True) for part in both]
     return Scratch(np.zeros(columns, np.uint64), np.zeros(steps, np.int64), sets[4], sets[5], sets[:4], *memos)
 
 
@@ -205,6 +202,7 @@ def expand(
     guard_key, guard_answer, move_key, move_answer = scratch.guard_key, scratch.guard_answer, scratch.move_key, scratch.move_answer
     word_key, word_answer, path_key, path_answer = scratch.word_key, scratch.word_answer, scratch.path_key, scratch.path_answer
     n, lost, failed, unfinished = base, 0, np.int64(-1), 0
+    blocked[:] = 0
     for turn in range(todo.shape[0]):
         r = todo[turn]
         if n + steps > room or lost >= misses.shape[0]:

@@ -19,7 +19,7 @@ from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
 from roamcheck.model.interface import Disabled, Model, Scope, State, Symmetry, fire
 
 from . import judging, kernels, trimming, visited
-from .candidates import Candidates, Expanded
+from .candidates import Candidates, Expanded, Notes
 from .checkpoint import Checkpoint
 from .debugging import compare
 from .estimate import expected
@@ -33,7 +33,6 @@ from .visiting import VisitedSet
 from .workers import FEW, QUICK, Workers
 
 OFTEN = 0.1  # seconds between two reports of progress
-MISSES = 1 << 12
 BLOCK = 1 << 16  # states whose edges are read at once: few enough to stay in a cache
 MANY = 1 << 22  # edges in one piece, so that few blocks lie in two
 NO_STEPS = np.empty(0, np.uint16)
@@ -86,12 +85,13 @@ class Search:
         self.failed: tuple[int, int] | None = None  # the state and the step
         self.frontier: list[Chunk | Distant] = []
         self.memory = Memory(max_memory, workers)
-        self.candidates = Candidates(1, 1 << 12, 1 << 12, self.width)
-        self.spare = Candidates(1, 1 << 12, 1 << 12, self.width)  # for the next batch, while these are looked up
+        self.candidates = Candidates(1 << 9, 1 << 12, self.width)
+        self.spare = Candidates(1 << 9, 1 << 12, self.width)  # for the next batch, while these are looked up
         self.waiting: Expanded | None = None  # the batch that is
-        self.misses = [np.zeros((MISSES, 3), np.int64) for _ in range(self.threads.most)]
-        self.seen = [np.zeros(4 * MISSES, np.int64) for _ in range(self.threads.most)]
-        self.misses_here, self.seen_here = [some.copy() for some in self.misses], [some.copy() for some in self.seen]  # while settling
+        pieces, sets = range(self.threads.most), self.tables.blocks.width
+        self.notes = [Notes(kernels.KEYS * len(model.steps)) for _ in pieces]
+        self.scratch = [kernels.scratch(notes.keys, notes.answers, sets, self.tables.columns) for notes in self.notes]
+        self.settling = [Notes(len(self.tables.looks.items)) for _ in pieces]
 
     # ---- levels ------------------------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class Search:
             table, prints, self.initial = table[kept], prints[kept], [self.initial[k] for k in kept.tolist()]
         busy = self.tables.busy.array[table].sum(axis=1, dtype=np.uint16)
         n = len(table)
-        c = self.candidates = Candidates(1, max(n, 1 << 12), max(n, 1 << 12), self.width)
+        c = self.candidates = Candidates(n, n, self.width)
         c.prints[:n], c.new[:n], c.start[:n], c.size[:n] = least(prints, self.width), np.arange(n), np.arange(n), 1
         c.reaction[:n] = self.tables.add_origin()
         self.visited.insert(c, n, [(0, n)], 0)
@@ -237,9 +237,8 @@ class Search:
     def expand(self, batch: Chunk, full: Any, only: Any = NO_STEPS) -> Any:
         """Candidates of all rows, of the steps `only` if it is given; how often each step fired."""
         rows, steps, ranges = len(batch.rows), len(self.model.steps), self.shares(len(batch.rows), QUICK if len(only) else FEW)
-        self.candidates = c = self.room_for(rows, len(ranges), 0)
-        todo = [np.arange(lo, hi, dtype=np.uint32) for lo, hi in ranges]
-        ends = [w * c.room for w in range(len(ranges))]
+        c, every = self.room_for(rows, len(ranges)), np.arange(rows, dtype=np.uint32)
+        todo, ends = [every[lo:hi] for lo, hi in ranges], [c.begin(w, lo) for w, (lo, _) in enumerate(ranges)]
         fired = np.zeros((len(ranges), steps), np.int64)
         failures: list[int] = []
         while any(len(some) for some in todo):
@@ -247,16 +246,16 @@ class Search:
             busy = [w for w, some in enumerate(todo) if len(some)]
             again = [np.empty(len(todo[w]), np.uint32) for w in busy]
             for w in busy:
-                self.seen[w][:] = 0
+                self.notes[w].begin(t)
             told: set[int] = set()
 
             def learn(k: int, answer: tuple[int, int, int, int], busy: list[int] = busy, told: set[int] = told) -> None:
-                self.learn(batch, self.misses[busy[k]][: answer[2]].tolist(), told)
+                self.learn(batch, self.notes[busy[k]].missed(answer[2]).tolist(), told)
 
             done = self.each(kernels.expand, [
                 (t, p, full, batch.rows, batch.prints, batch.busy, only, todo[w], ends[w],
-                 c.prints[: (w + 1) * c.room], c.step, c.reaction, c.start, c.size, fired[w], self.misses[w], self.seen[w], left,
-                 kernels.scratch(steps, t.blocks.shape[1], self.tables.columns))
+                 c.prints[: c.begin(w + 1, ranges[w][1])], c.step, c.reaction, c.start, c.size, fired[w], self.notes[w].misses, self.notes[w].seen,
+                 left, self.scratch[w])
                 for w, left in zip(busy, again, strict=True)
             ], learn if self.reduction is None else None)  # fmt: skip
             learnt = False
@@ -266,9 +265,8 @@ class Search:
                 todo[w], ends[w], learnt = left[:unfinished], end, learnt or missed > 0
                 failures.extend([failed] if failed >= 0 else [])
             if not learnt and any(len(some) for some in todo):
-                self.candidates = c = self.room_for(rows, len(ranges), 2 * c.room + steps)
-                todo = [np.arange(lo, hi, dtype=np.uint32) for lo, hi in ranges]
-                ends = [w * c.room for w in range(len(ranges))]
+                c = self.room_for(rows, len(ranges), 2 * c.each)
+                todo, ends = [every[lo:hi] for lo, hi in ranges], [c.begin(w, lo) for w, (lo, _) in enumerate(ranges)]
                 fired[:] = 0
         if failures:  # what was enabled before it counts, and then the search ends
             row, step = divmod(min(failures), steps)
@@ -281,15 +279,13 @@ class Search:
     def spans(self, n: int) -> list[tuple[int, int]]:
         """The places of the candidates of n rows."""
         c = self.candidates
-        return [(w * c.room, w * c.room + int(c.size[first:last].sum())) for w, (first, last) in enumerate(self.shares(n))]
+        begin = [c.begin(w, first) for w, (first, _) in enumerate(self.shares(n))]
+        return [(at, at + int(c.size[first:last].sum())) for at, (first, last) in zip(begin, self.shares(n), strict=True)]
 
-    def room_for(self, rows: int, ranges: int, room: int) -> Candidates:
+    def room_for(self, rows: int, shares: int, each: int = 0) -> Candidates:
         """Room for the candidates of so many rows."""
-        c = self.candidates
-        if c.rows >= rows and c.room >= room and len(c.final) >= ranges * c.room:
-            return c
-        self.candidates = None  # type: ignore[assignment]  # before there are others
-        return Candidates(ranges, max(rows, c.rows), max(room, c.room, 1 << 12, 8 * -(-rows // ranges) + len(self.model.steps)), self.width)
+        self.candidates = self.candidates.room_for(rows, shares, each, len(self.model.steps))
+        return self.candidates
 
     def learn(self, batch: Chunk, misses: list[list[int]], told: set[int]) -> None:
         """Evaluate what was missing: a row, a step and the key that had no answer; `told` are the keys that have one by now."""
@@ -335,11 +331,11 @@ class Search:
             left = [w for w, some in enumerate(todo) if len(some)]
             again = [np.empty(len(todo[w]), np.uint32) for w in left]
             for w in left:
-                self.seen_here[w][:] = 0
+                self.settling[w].begin(t)
             told: set[int] = set()
 
             def learn(k: int, answer: tuple[int, int], left: list[int] = left, told: set[int] = told) -> None:
-                misses = self.misses_here[left[k]][: answer[1]]
+                misses = self.settling[left[k]].missed(answer[1])
                 for (_, check, key), row in zip(misses.tolist(), table[misses[:, 0]].tolist(), strict=True):
                     if key not in told:
                         told.add(key)
@@ -347,8 +343,8 @@ class Search:
 
             done = self.each(judging.judge, [
                 (t, table, busy, suspect, c.new, c.reaction, ranges[w][0], todo[w], self.tables.spent, quiet, quiescent, self.active, breaches[w],
-                 self.misses_here[w], self.seen_here[w], some, *kernels.memo(len(t.looks)))
-                for w, some in zip(left, again, strict=True)
+                 notes.misses, notes.seen, some, notes.keys, notes.answers)
+                for w, some, notes in zip(left, again, [self.settling[w] for w in left], strict=True)
             ], learn)  # fmt: skip
             for w, some, (unfinished, _) in zip(left, again, done, strict=True):
                 todo[w] = some[:unfinished]

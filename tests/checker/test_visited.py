@@ -47,7 +47,7 @@ def test_new_states_are_numbered_in_order(width: int, clustered: bool, shares: i
     found = VisitedSet(width, None, each)
     for prints, size in batches(7 + shares, width, clustered):
         rows, n = len(size), len(prints)
-        c = Candidates(1, rows, n, width)
+        c = Candidates(rows, n, width)
         places = np.random.default_rng(n).permutation(rows)  # rows need not be in the order of their candidates
         c.size[:] = size
         many = size.astype(np.int64)
@@ -58,10 +58,12 @@ def test_new_states_are_numbered_in_order(width: int, clustered: bool, shares: i
             expected.append(known.setdefault(key, len(known)))
         cuts = [rows * share // shares for share in range(shares + 1)]
         assert found.insert(c, rows, list(pairwise(cuts)), base) == len(known) - base
-        degree, out = np.empty(rows, np.uint16), np.empty(n, np.uint32)
-        every = np.ones(1, np.uint8)
-        assert visited.targets(every, c.target, np.zeros(n, np.uint16), c.start, c.size, 0, rows, base, c.numbers, degree, out) == n
+        degree, out, by = np.empty(rows, np.uint16), np.empty(n, np.uint32), np.empty(n, np.uint16)
+        every, step, reaction = np.ones(1, np.uint8), np.zeros(n, np.uint16), np.arange(70_000 - n, 70_000, dtype=np.int32)
+        assert visited.targets(every, c.target, step, reaction, c.start, c.size, 0, rows, base, c.numbers, degree, out, by) == n
         assert out.tolist() == expected
+        at = np.concatenate([np.arange(c.start[r], c.start[r] + size[r]) for r in range(rows)])
+        assert by.tolist() == np.minimum(reaction[at], visited.UNTOLD).tolist()
         fresh = len(known) - base
         assert [bytes(c.prints[j]) for j in c.new[:fresh]] == list(known)[base:]
         assert (c.start[c.origin[:fresh]] <= c.new[:fresh]).all()
@@ -82,7 +84,7 @@ def test_a_part_that_grows_while_another_is_fetched_keeps_its_numbers() -> None:
     prints[first:] |= np.uint64(1) << visited.PART_SHIFT
     found, n = VisitedSet(1, None, each), len(prints)
     found.parts[0].put_away()
-    c = Candidates(1, n, n, 1)
+    c = Candidates(n, n, 1)
     c.prints[:], c.start[:], c.size[:] = prints, np.arange(n), 1
     assert found.insert(c, n, [(0, n)], 0) == n
     numbers = np.full(n, visited.UNKNOWN)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
 
-from .column import ENOUGH, Column, flat
+from .column import ENOUGH, Column
 from .kernels import Arrays, store_answers
 
 
@@ -20,8 +21,8 @@ class View:
         self.size: tuple[int, ...] = ()
         self.arrays: Arrays | None = None  # of tables of this size
 
-    def give(self, answers: list[tuple[int, int]], known: int) -> None:
-        """Add the answers that are new here; with them, so many are known."""
+    def give(self, answers: array[int], known: int) -> None:
+        """Add the answers that are new here, each behind its key; with them, so many are known."""
         places = len(self.asked)
         while 2 * known >= places:
             places *= 2
@@ -30,7 +31,7 @@ class View:
             self.shift = np.uint64(64 - (places.bit_length() - 1))
             store_answers(self.asked, asked, self.shift)
             self.asked = asked
-        store_answers(flat(answers[self.given :], 2, np.int64), self.asked, self.shift)
+        store_answers(np.frombuffer(answers, np.int64)[self.given :].reshape(-1, 2), self.asked, self.shift)
         self.given = len(answers)
 
 
@@ -42,7 +43,7 @@ class LookUp:
         self.views = [View() for _ in range(views)]
         self.holds = Column(np.uint64)  # by node
         self.holds.append(0)
-        self._new: list[tuple[int, int]] = []  # answers that some view has not been given yet
+        self._new = array("q")  # answers that some view has not been given yet, each behind its key
 
     def node(self) -> int:
         """A new node: a place at which values are looked up."""
@@ -56,7 +57,7 @@ class LookUp:
         """Store an answer."""
         key = node << 32 | value
         self.answers[key] = answer
-        self._new.append((key, answer))
+        self._new.extend((key, answer))
         return answer
 
     def walk(self, node: int, values: Sequence[int]) -> int:
@@ -68,7 +69,7 @@ class LookUp:
             if found is None:
                 found = answers[key] = len(nodes)
                 nodes.append(0)
-                new.append((key, found))
+                new.extend((key, found))
             node = found
         return node
 
@@ -77,6 +78,6 @@ class LookUp:
         if view.given < len(self._new):
             view.give(self._new, len(self.answers))
             if all(other.given == len(self._new) for other in self.views):
-                self._new.clear()
+                self._new = array("q")
                 for other in self.views:
                     other.given = 0

@@ -377,7 +377,7 @@ class Search:
         rows = len(e.batch)
         c, t, ranges, degree = e.candidates, self.tables.arrays(SETTLING), self.shares(rows), self.degree.space(rows)
         owed = t.owed if self.reduction is None else np.ones_like(t.owed)
-        ends = np.cumsum([int(fired @ (owed[: len(fired)] > 0)) for fired in e.fired_by]).tolist()
+        ends = np.cumsum(e.fired_by @ (owed[: e.fired_by.shape[1]] > 0)).tolist()
         out, by = self.edges.space(ends[-1]), self.reacted.space(ends[-1])
         self.each(visited.targets, [
             (owed, c.target, c.step, c.reaction, c.start, c.size, lo, hi, self.states, c.numbers, degree, out[begin:end], by[begin:end])

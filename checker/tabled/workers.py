@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from threading import Event
 from typing import Any
 
@@ -27,9 +28,12 @@ class Workers:
         self.news = Event()  # something was offered, or has ended
 
     def shares(self, n: int, few: int = FEW) -> list[tuple[int, int]]:
-        """The range 0…n-1 in pieces; of so few, there is one."""
+        """The range 0…n-1 in pieces, the last of which are small, so that no thread waits long for another at the end; of so few, there is one."""
         pieces = min(self.most, max(1, 2 * n // few))
-        return [(n * k // pieces, n * (k + 1) // pieces) for k in range(pieces)]
+        ends = [0]
+        for left in range(pieces, 0, -1):
+            ends.append(ends[-1] + (n - ends[-1]) * 2 // (left + 1 if pieces > 2 else 2 * left))
+        return [*pairwise(ends)]
 
     def each(self, task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], after: Callable[[int, Any], None] | None = None) -> list[Any]:
         """Run a task for each tuple of arguments.  What each answers is given to `after` by the caller's thread, while others may be at work."""

@@ -128,7 +128,9 @@ def returning(search: Search) -> Edges | None:
     tables = search.tables
     asked = np.ones(len(search.model.steps), bool) if search.reduction is not None else tables.owed.array > 0
     returns = may_return(changes_of(tables, asked), len(tables.reactions.items), len(tables.values))
-    returns[[reaction for reaction in range(len(returns)) if reaction not in tables.operands]] = False
+    of_others = np.ones(len(returns), bool)
+    of_others[[reaction for reaction, (step, _, _) in tables.operands.items() if asked[step]]] = False
+    returns[of_others] = False
     wanted = np.zeros(UNTOLD + 1, np.uint8)
     wanted[: len(returns)] = returns[: UNTOLD + 1]
     wanted[UNTOLD] = returns[UNTOLD:].any()

@@ -59,8 +59,9 @@ def test_hardly_an_edge_of_a_real_network_has_to_be_looked_at(workers: int) -> N
     same_cycles(search, np.ones(len(search.degree), np.uint8))
 
 
-def test_where_no_slot_comes_back_no_edge_has_to_be_looked_at() -> None:
+def test_where_no_slot_comes_back_no_edge_has_to_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     search = explored(question(load_scenario("hot-and-cold")).model())
+    monkeypatch.setattr(returning, "pick", None)
     known = returning.returning(search)
     assert known is not None
     assert not len(known.source)

@@ -35,7 +35,9 @@ def load() -> None:
             part.put_away()
         search.visited.insert(c, 1, [(0, 1)], 0)  # part by part
         visited.place_again(where(parts), np.zeros(visited.PARTS, np.uint8), c.prints, c.start, c.size, 0, 1, 0, c.target, c.place)
-        judge_cycles(search, {})
+        for told in (True, False):
+            search.told = told
+            judge_cycles(search, {})
 
 
 def _turn(head: object, values: tuple[Value, ...]) -> Effect:

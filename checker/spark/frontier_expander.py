@@ -10,6 +10,7 @@ import numpy as np
 from roamcheck.checker.tabled.loading import load
 from roamcheck.checker.tabled.rows import materialise
 from roamcheck.checker.tabled.search import Search
+from roamcheck.checker.tabled.settling import settle
 from roamcheck.checker.tabled.store import Chunk
 from roamcheck.model.interface import Kind, Model
 
@@ -68,10 +69,10 @@ class Expander:
         at, origin, found = self._thin(batch, labels)
         c, n, before = search.candidates, len(at), set(search.found)
         c.new[:n], c.origin[:n] = at, origin
-        table, prints, busy, *_ = search.settle(batch, c, n)
+        new = settle(search, batch, c, n).states
         breaches = [(of, int(found[search.found[of][0]]), search.found[of][1]) for of in search.found if of not in before]
-        flags = np.where(busy == 0, kernels.QUIESCENT, 0).astype(np.uint8)
-        return encode(table, prints[:, 0], found, flags, base, self.known), breaches, failed
+        flags = np.where(new.busy == 0, kernels.QUIESCENT, 0).astype(np.uint8)
+        return encode(new.rows, new.prints[:, 0], found, flags, base, self.known), breaches, failed
 
     def _thin(self, batch: Chunk, labels: Any) -> tuple[Any, Any, Any]:
         """The candidates to be sent: their places, the rows that they come from, and their labels; all of them are looked at for changes."""

@@ -1,4 +1,4 @@
-"""The compiled loops that ask new states for breaches."""
+"""The compiled loops that ask new states for breaches, and write them."""
 
 # mypy: disable-error-code="arg-type,assignment,no-any-return,return-value"
 # (numba compiles Python's and numpy's integers alike; mypy tells them apart)
@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import CHECKS, HELD, I32, I64, MISS, THIRTY_TWO, U8, U16, U32, Arrays, look, missing
+from .kernels import CHECKS, HELD, I32, I64, MISS, THIRTY_TWO, U8, U16, U32, U64, Arrays, look, missing
 from .loops import loop
+from .rows import materialise
+
+AT_ONCE = 1 << 8  # states, whose rows a processor's own cache holds
 
 
 @loop
@@ -103,3 +106,30 @@ def judge(
             again[unfinished] = todo[turned]
             unfinished += 1
     return unfinished, lost
+
+
+@loop
+def settle(
+    t: Arrays, rows: Any, busy: U16, new: U32, origin: U32, lo: int, hi: int, kept: int, print_in: U64, step_in: U16, reaction_in: I32, first: int,
+    rows_out: Any, prints_out: U64, busy_out: U16, parent_out: U32, arrival_out: U16, suspect_out: U8,
+    todo: U32, spent: int, quiet: I32, quiescent: int, active: U8, breach: I64, misses: I64, seen: I64, again: U32, last_key: I64, last_answer: I64,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Write the rows of the new states lo…hi-1, as `materialise` does, and ask those before `kept`, as `judge` does, a few at a time.
+
+    Answers what `judge` answers, and how many are quiescent.
+    """
+    unfinished, lost, idle = 0, 0, 0
+    for begin in range(lo, hi, AT_ONCE):
+        end = min(begin + AT_ONCE, hi)
+        idle += materialise(
+            t, rows, busy, new, origin, begin, end, print_in, step_in, reaction_in, first, rows_out, prints_out, busy_out, parent_out, arrival_out,
+            suspect_out,
+        )  # fmt: skip
+        if begin < kept:
+            more, missed = judge(
+                t, rows_out, busy_out, suspect_out, new, reaction_in, lo, todo[begin - lo : min(end, kept) - lo], spent, quiet, quiescent, active,
+                breach, misses[lost:], seen, again[unfinished:], last_key, last_answer,
+            )  # fmt: skip
+            unfinished += more
+            lost += missed
+    return unfinished, lost, idle

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from time import monotonic
 from typing import Any
@@ -16,15 +17,15 @@ import numpy as np
 
 from roamcheck.checker.interrupts import heed
 from roamcheck.checker.verdict import Counterexample, Progress, StepFailed
-from roamcheck.model.interface import Disabled, Model, Scope, State, Symmetry, fire
+from roamcheck.model.interface import Disabled, Model, State, Symmetry, fire
 
-from . import judging, kernels, trimming, visited
+from . import kernels, trimming, visited
 from .candidates import Candidates, Expanded, Notes
 from .checkpoint import Checkpoint
 from .debugging import compare
 from .estimate import expected
 from .memory import Memory
-from .rows import materialise
+from .settling import Asking, New, settle
 from .store import Chunk, Distant, Log, joined
 from .stubborn import NO_REDUCTION, Reduction
 from .symmetries import least
@@ -151,14 +152,15 @@ class Search:
         self.visited.insert(c, n, [(0, n)], 0)
         over = n > self.max_states
         n = min(n, self.max_states)
-        cut = self.judge(c, table, busy, np.ones(n, np.uint8), n)
-        n = n if cut is None else cut + 1
+        new = New(Chunk(table, prints, busy, 0).part(0, n), np.ones(n, np.uint8), None, None, n)
+        Asking(self, c, new).finish()
+        n = new.kept
         self.parent.extend(np.zeros(n, np.uint32))
         self.arrival.extend(np.zeros(n, np.uint16))
         self.take_note(prints[:n])
         self.states, self.quiescent = n, int(np.count_nonzero(busy[:n] == 0))
-        self.frontier = [Chunk(table[:n], prints[:n], busy[:n], 0)]
-        if over or cut is not None:
+        self.frontier = [new.states.part(0, n)]
+        if over or new.breached:
             raise Enough
 
     def row_type(self) -> Any:
@@ -215,22 +217,23 @@ class Search:
         fresh = self.visited.insert_alone(c, rows, self.states) if alone else self.visited.insert(c, rows, self.shares(rows), self.states)
         if e.deepens:
             self.levels.append(self.states)
-        table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(e.batch, c, fresh)
-        stop = cut is not None or kept < fresh or e.failed is not None
-        if cut is not None or kept < fresh:
-            last = kept - 1 if cut is not None else kept  # the candidate with which the search ends
+        write_edges, keep_edges = self.edges_of(e)
+        new = settle(self, e.batch, c, fresh, write_edges)
+        kept, stop = new.kept, new.ends or e.failed is not None
+        if new.ends:
+            last = kept - 1 if new.breached else kept  # the candidate with which the search ends
             c.cut(int(c.origin[last]), int(c.step[c.new[last]]))
             fired = c.fired(rows, len(self.model.steps))
-        self.parent.extend(parents[:kept])
-        self.arrival.extend(arrivals[:kept])
+        self.parent.extend(new.parents[:kept])
+        self.arrival.extend(new.arrivals[:kept])
         if not stop:
-            self.keep_edges(e)
+            keep_edges()
             if self.reduction is not None:
                 self.full.extend(e.full)
-        self.take_note(prints[:kept])
-        self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired
         if kept:
-            e.children.append(Chunk(table[:kept], prints[:kept], busy[:kept], self.states - kept))
+            e.children.append(states := new.states.part(0, kept))
+            self.take_note(states.prints)
+        self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + new.quiescent, self.fired + fired
         if stop:
             raise Enough
 
@@ -301,54 +304,9 @@ class Search:
                 self.reduction.learn(number, self.tables.values[number])
                 self.tables.images.narrowed(self.reduction.slot, self.tables.values[number])
 
-    def settle(self, batch: Chunk, c: Candidates, fresh: int) -> tuple[Any, Any, Any, Any, Any, int, int, int | None]:
-        """The new states: rows, fingerprints, how many slots are busy, parents, steps; how many are quiescent, how many are kept, and the one at
-        which the search is to end, if a property says so."""
-        kind = np.promote_types(self.row_type(), batch.rows.dtype)
-        rows, table = batch.rows.astype(kind, copy=False), np.empty((fresh, batch.rows.shape[1]), kind)
-        prints, busy, suspect = np.empty((fresh, self.tables.columns), np.uint64), np.empty(fresh, np.uint16), np.empty(fresh, np.uint8)
-        parents, arrivals = self.parent.space(fresh), self.arrival.space(fresh)
-        t, kept = self.tables.arrays(SETTLING), min(fresh, self.max_states - self.states)
-        quiet = sum(self.each(materialise, [
-            (t, rows, batch.busy, c.new, c.origin, lo, hi, c.prints, c.step, c.reaction, batch.first, table, prints, busy, parents, arrivals, suspect)
-            for lo, hi in self.shares(fresh, QUICK)
-        ]))  # fmt: skip
-        cut = self.judge(c, table, busy, suspect, kept)
-        if cut is not None:
-            kept = cut + 1
-        if kept < fresh:
-            quiet = int(np.count_nonzero(busy[:kept] == 0))
-        return table, prints, busy, parents, arrivals, quiet, kept, cut
-
-    def judge(self, c: Candidates, table: Any, busy: Any, suspect: Any, fresh: int) -> int | None:
-        """Ask the new states what a breach could have come up in; the one at which the search is to end, if there is one."""
-        asked, ranges = self.tables.asked_of, self.shares(fresh)
-        quiet, quiescent = np.array([*asked[Scope.QUIESCENT], *asked[Scope.RUN]], np.int32), len(asked[Scope.QUIESCENT])
-        breaches = [np.full((len(self.active), 2), -1, np.int64) for _ in ranges]
-        todo = [np.arange(hi - lo, dtype=np.uint32) for lo, hi in ranges]
-        while any(len(some) for some in todo):
-            t = self.tables.arrays(SETTLING)
-            left = [w for w, some in enumerate(todo) if len(some)]
-            again = [np.empty(len(todo[w]), np.uint32) for w in left]
-            for w in left:
-                self.settling[w].begin(t)
-            told: set[int] = set()
-
-            def learn(k: int, answer: tuple[int, int], left: list[int] = left, told: set[int] = told) -> None:
-                misses = self.settling[left[k]].missed(answer[1])
-                for (_, check, key), row in zip(misses.tolist(), table[misses[:, 0]].tolist(), strict=True):
-                    if key not in told:
-                        told.add(key)
-                        self.tables.learn_check(row, check)
-
-            done = self.each(judging.judge, [
-                (t, table, busy, suspect, c.new, c.reaction, ranges[w][0], todo[w], self.tables.spent, quiet, quiescent, self.active, breaches[w],
-                 notes.misses, notes.seen, some, notes.keys, notes.answers)
-                for w, some, notes in zip(left, again, [self.settling[w] for w in left], strict=True)
-            ], learn)  # fmt: skip
-            for w, some, (unfinished, _) in zip(left, again, done, strict=True):
-                todo[w] = some[:unfinished]
-        return self.note(breaches)
+    def no_breaches(self) -> Any:
+        """Room for the first breach of each property: the state and the check."""
+        return np.full((len(self.active), 2), -1, np.int64)
 
     def note(self, breaches: list[Any]) -> int | None:
         """Keep the first breach of each property; with `first`, those up to the first one that decides."""
@@ -372,21 +330,25 @@ class Search:
         """New states' fingerprints change that of the search."""
         self.digest ^= int(np.bitwise_xor.reduce(prints[:, 0])) if len(prints) else 0
 
-    def keep_edges(self, e: Expanded) -> None:
-        """Where steps lead that may lie on a cycle."""
+    def edges_of(self, e: Expanded) -> tuple[list[Callable[[], None]], Callable[[], None]]:
+        """Where steps lead that may lie on a cycle: what writes it, piece by piece, and what keeps it then."""
         rows = len(e.batch)
         c, t, ranges, degree = e.candidates, self.tables.arrays(SETTLING), self.shares(rows), self.degree.space(rows)
         owed = t.owed if self.reduction is None else np.ones_like(t.owed)
         ends = np.cumsum(e.fired_by @ (owed[: e.fired_by.shape[1]] > 0)).tolist()
         out, by = self.edges.space(ends[-1]), self.reacted.space(ends[-1])
-        self.each(visited.targets, [
-            (owed, c.target, c.step, c.reaction, c.start, c.size, lo, hi, self.states, c.numbers, degree, out[begin:end], by[begin:end])
-            for (lo, hi), begin, end in zip(ranges, [0, *ends], ends, strict=False)
-        ])  # fmt: skip
-        self.degree.extend(degree)
-        self.edges.extend(out)
-        if self.told:
-            self.reacted.extend(by)
+
+        def write(lo: int, hi: int, begin: int, end: int) -> None:
+            where = degree, out[begin:end], by[begin:end]
+            visited.targets(owed, c.target, c.step, c.reaction, c.start, c.size, lo, hi, self.states, c.numbers, *where)
+
+        def keep() -> None:
+            self.degree.extend(degree)
+            self.edges.extend(out)
+            if self.told:
+                self.reacted.extend(by)
+
+        return [partial(write, lo, hi, begin, end) for (lo, hi), begin, end in zip(ranges, [0, *ends], ends, strict=False)], keep
 
     def explore_again(self, numbers: Any, batch: Chunk) -> None:
         """Fire all that is enabled in states that were explored but in part."""
@@ -394,17 +356,17 @@ class Search:
         before = self.expand(batch, np.zeros(rows, np.uint8))
         fired = self.expand(batch, np.ones(rows, np.uint8)) - before
         fresh = self.visited.insert(self.candidates, rows, self.shares(rows), self.states)
-        table, prints, busy, parents, arrivals, quiet, kept, cut = self.settle(batch, self.candidates, fresh)
-        self.parent.extend(numbers[parents[:kept]].astype(np.uint32))
-        self.arrival.extend(arrivals[:kept])
-        c, degree, out = self.candidates, np.empty(rows, np.uint16), np.empty(int(self.candidates.size[:rows].sum()), np.uint32)
+        c, new = self.candidates, settle(self, batch, self.candidates, fresh)
+        self.parent.extend(numbers[new.parents[: new.kept]].astype(np.uint32))
+        self.arrival.extend(new.arrivals[: new.kept])
+        degree, out = np.empty(rows, np.uint16), np.empty(int(c.size[:rows].sum()), np.uint32)
         every, by = np.ones_like(self.tables.arrays().owed), np.empty(len(out), np.uint16)
         visited.targets(every, c.target, c.step, c.reaction, c.start, c.size, 0, rows, self.states, c.numbers, degree, out, by)
         self.besides.append((np.repeat(numbers, degree), out.astype(np.int64)))
-        self.take_note(prints[:kept])
-        self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + quiet, self.fired + fired
-        self.frontier = [Chunk(table[:kept], prints[:kept], busy[:kept], self.states - kept)] if kept else []
-        if kept < fresh or cut is not None or self.failed is not None:
+        self.frontier = [new.states.part(0, new.kept)] if new.kept else []
+        self.take_note(new.states.prints[: new.kept])
+        self.states, self.quiescent, self.fired = self.states + new.kept, self.quiescent + new.quiescent, self.fired + fired
+        if new.ends or self.failed is not None:
             raise Enough
 
     def extents(self) -> list[tuple[int, int, int, int]]:

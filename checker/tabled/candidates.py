@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .kernels import apart
 from .store import Chunk, Distant
 
 EACH = 8  # candidates of a row that there is room for at first, on the average
@@ -66,7 +67,8 @@ class Notes:
 
     def __init__(self, keys: int) -> None:
         self.misses, self.seen = np.zeros((MISSES, 3), np.int64), np.zeros(4 * MISSES, np.int64)
-        self.keys, self.answers = np.full(keys, -1, np.int64), np.zeros(keys, np.int64)
+        self.keys, self.answers = apart((keys,), np.int64), apart((keys,), np.int64)
+        self.keys.fill(-1)
         self._asked: Any = None
 
     def begin(self, tables: Any) -> None:

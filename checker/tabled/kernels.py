@@ -36,6 +36,7 @@ KEYS = 11  # that are looked up of a step, at most, before it is the turn of oth
 # Columns of `reactions`.
 TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to; checks are two ranges, one after the other
 HELD = 64
+LINES = 128  # bytes that processors fetch together
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 THIRTY_TWO = np.int64(32)
 # The place of a lone bit: multiplied by a sequence in which all numbers of six bits occur, it brings its own to the top.
@@ -112,12 +113,20 @@ class Scratch(NamedTuple):
     path_answer: Any
 
 
+def apart(shape: tuple[int, ...], kind: Any) -> Any:
+    """Zeros that lie in no cache line with anything else: what one thread writes all the time would slow down others that use the same line."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    room = np.zeros(size + 2 * LINES, np.uint8)
+    begin = -room.ctypes.data % LINES
+    return room[begin : begin + size].view(kind).reshape(shape)
+
+
 def scratch(keys: I64, answers: I64, words: int, columns: int) -> Scratch:
     """Room for steps, sets of them in so many words, and the words of fingerprints; `keys` and `answers` have KEYS places for each step."""
-    steps, sets = len(keys) // KEYS, np.zeros((6, words), np.uint64)
+    steps, sets = len(keys) // KEYS, apart((6, words), np.uint64)
     ends = steps, 2 * steps, 3 * steps
     memos = [part for both in zip(np.split(keys, ends), np.split(answers, ends), strict=True) for part in both]
-    return Scratch(np.zeros(columns, np.uint64), np.zeros(steps, np.int64), sets[4], sets[5], sets[:4], *memos)
+    return Scratch(apart((columns,), np.uint64), apart((steps,), np.int64), sets[4], sets[5], sets[:4], *memos)
 
 
 @loop

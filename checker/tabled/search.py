@@ -242,7 +242,7 @@ class Search:
         rows, steps, ranges = len(batch.rows), len(self.model.steps), self.shares(len(batch.rows), QUICK if len(only) else FEW)
         c, every = self.room_for(rows, len(ranges)), np.arange(rows, dtype=np.uint32)
         todo, ends = [every[lo:hi] for lo, hi in ranges], [c.begin(w, lo) for w, (lo, _) in enumerate(ranges)]
-        fired = np.zeros((len(ranges), steps), np.int64)
+        fired = [kernels.apart((steps,), np.int64) for _ in ranges]
         failures: list[int] = []
         while any(len(some) for some in todo):
             t, p = self.tables.arrays(), NO_REDUCTION if self.reduction is None else self.reduction.arrays
@@ -270,14 +270,15 @@ class Search:
             if not learnt and any(len(some) for some in todo):
                 c = self.room_for(rows, len(ranges), 2 * c.each)
                 todo, ends = [every[lo:hi] for lo, hi in ranges], [c.begin(w, lo) for w, (lo, _) in enumerate(ranges)]
-                fired[:] = 0
+                for some in fired:
+                    some.fill(0)
         if failures:  # what was enabled before it counts, and then the search ends
             row, step = divmod(min(failures), steps)
             self.failed = (batch.first + row, step)
             c.cut(row, step)
             return c.fired(rows, steps)
-        self.fired_by = fired
-        return fired.sum(axis=0)
+        self.fired_by = np.array(fired)
+        return self.fired_by.sum(axis=0)
 
     def spans(self, n: int) -> list[tuple[int, int]]:
         """The places of the candidates of n rows."""

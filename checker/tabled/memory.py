@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import resource
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from roamcheck.checker.verdict import CannotBegin
@@ -53,13 +55,8 @@ class Memory:
     def relieve(self, search: Search) -> None:
         """Move to files what does not fit any more, and in any case where steps lead, which is read at the end alone.  Raises StoreError."""
         if search.edges.bytes > MANY_EDGES and not self.no_disk:
-            try:
-                search.edges.put_away()
-                search.reacted.put_away()
-            except StoreError:
-                if self.limit is not None:
-                    raise
-                self.no_disk = True
+            for log in (search.edges, search.reacted):
+                self._write(log.put_away)
         if self.limit is None:
             return
         room = self.room - GROWING * max(part.size for part in search.visited.parts)
@@ -78,6 +75,20 @@ class Memory:
             room += part.bytes
             if not part.away:
                 part.put_away()
+
+    def ahead(self, search: Search) -> list[Callable[[], None]]:
+        """What can be written before it has to be moved, while other threads are at something else.  Raises StoreError when it is done."""
+        logs = [log for log in (search.edges, search.reacted) if log.file is not None and not self.no_disk]
+        return [partial(self._write, log.flush) for log in logs]
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write where steps lead, as long as there is room for it."""
+        try:
+            write()
+        except StoreError:
+            if self.limit is not None:
+                raise
+            self.no_disk = True
 
     def make_room(self, search: Search) -> None:
         """Move all that can be moved to files, for what comes after the search and reads it part by part.  Raises StoreError."""

@@ -218,7 +218,7 @@ class Search:
         if e.deepens:
             self.levels.append(self.states)
         write_edges, keep_edges = self.edges_of(e)
-        new = settle(self, e.batch, c, fresh, write_edges)
+        new = settle(self, e.batch, c, fresh, [*self.memory.ahead(self), *write_edges])
         kept, stop = new.kept, new.ends or e.failed is not None
         if new.ends:
             last = kept - 1 if new.breached else kept  # the candidate with which the search ends

@@ -79,8 +79,7 @@ class Notes:
 
     def missed(self, count: int) -> Any:
         """What was missed, [count, 3]; then, nothing is."""
-        if count:
-            self.seen.fill(0)
+        self.seen.fill(0)
         return self.misses[:count].copy()
 
 

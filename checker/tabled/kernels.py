@@ -36,7 +36,7 @@ KEYS = 11  # that are looked up of a step, at most, before it is the turn of oth
 # Columns of `reactions`.
 TAKES, CHANGES, APPENDS, CHECKS = 0, 1, 3, 5  # a range is two columns: from, to; checks are two ranges, one after the other
 HELD = 64
-LINES = 128  # bytes that processors fetch together
+LINE = 16  # words of 64 bits that processors fetch together
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 THIRTY_TWO = np.int64(32)
 # The place of a lone bit: multiplied by a sequence in which all numbers of six bits occur, it brings its own to the top.
@@ -115,9 +115,9 @@ class Scratch(NamedTuple):
 
 def apart(shape: tuple[int, ...], kind: Any) -> Any:
     """Zeros that lie in no cache line with anything else: what one thread writes all the time would slow down others that use the same line."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
-    room = np.zeros(size + 2 * LINES, np.uint8)
-    begin = -room.ctypes.data % LINES
+    size, line = int(np.prod(shape)) * np.dtype(kind).itemsize, 8 * LINE
+    room = np.zeros(size + 2 * line, np.uint8)
+    begin = -room.ctypes.data % line
     return room[begin : begin + size].view(kind).reshape(shape)
 
 

@@ -126,13 +126,12 @@ def lasso(
 
 def edges_known(search: Search, states: Any, rebuilt: Chunk, known: returning.Edges) -> Edges:
     """Of edges with their reactions, those among the states that are given with their numbers, which are renumbered from 0 in order."""
-    place, steps = np.full(search.states, -1, np.int32), np.zeros(len(search.tables.reactions.items), np.uint16)
-    place[states] = np.arange(len(states))
-    source, target = place[known.source], place[known.target]
+    place, steps = np.zeros(search.states, np.int32), np.zeros(len(search.tables.reactions.items), np.uint16)
+    place[states] = np.arange(1, len(states) + 1)
+    source, target, which = trimming.inside(known.source, known.target, place)
     for reaction, (step, _, _) in search.tables.operands.items():
         steps[reaction] = step
-    inside = (source >= 0) & (target >= 0)
-    return Edges(source[inside], target[inside], steps[known.reaction[inside]], partial(stirred, search, rebuilt))
+    return Edges(source, target, steps[known.reaction[which]], partial(stirred, search, rebuilt))
 
 
 def protocol_edges(search: Search, states: Any, rebuilt: Chunk) -> Edges:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba import njit
 
 from . import trimming, visited
 from .rows import materialise
@@ -47,22 +48,44 @@ def rebuild(search: Search, numbers: Any) -> Chunk:
     """The states with these numbers, which are in order; they need not follow on each other."""
     wanted = np.zeros(search.states, bool)
     wanted[: len(search.initial)] = wanted[numbers] = True
-    for lo, hi in reversed([*pairwise([*search.levels[1:], search.states])]):
-        wanted[search.parent.at(lo + np.flatnonzero(wanted[lo:hi]))] = True
+    for hi in range(search.states, len(search.initial), -search.parent.BLOCK):
+        lo = max(len(search.initial), hi - search.parent.BLOCK)
+        mark_parents(lo, search.parent.read(lo, hi), wanted)
     known = np.flatnonzero(wanted)
     first = chunk(search, initial_rows(search))
     room = [np.empty((len(known), *some.shape[1:]), some.dtype) for some in (first.rows, first.prints, first.busy)]
     found = Chunk(room[0], room[1], room[2], 0)
     found.rows[: len(first)], found.prints[: len(first)], found.busy[: len(first)] = first.rows, first.prints, first.busy
-    place = np.empty(search.states, np.int32)
-    place[known] = np.arange(len(known))
-    parents, steps = place[search.parent.at(known)], search.arrival.at(known)
+    parents, steps = np.searchsorted(known, search.parent.at(known)), search.arrival.at(known)
     bounds = np.searchsorted(known, [*search.levels[1:], search.states])
     for lo, hi in pairwise(bounds.tolist()):
         for begin in range(lo, hi, search.memory.batch):
             end = min(begin + search.memory.batch, hi)
             offspring(search, chosen(found, parents[begin:end]), steps[begin:end], found.part(begin, end))
-    return chosen(found, place[numbers])
+    moved = keep(np.searchsorted(known, numbers), found.rows, found.prints, found.busy)
+    return found.part(0, moved)
+
+
+@njit(cache=True, nogil=True)
+def mark_parents(first: int, parents: Any, wanted: Any) -> None:
+    """Of the states from `first` on, the parents of those that are wanted are wanted too."""
+    for i in range(parents.shape[0] - 1, -1, -1):
+        if wanted[first + i]:
+            wanted[parents[i]] = True
+
+
+@njit(cache=True, nogil=True)
+def keep(places: Any, rows: Any, prints: Any, busy: Any) -> int:
+    """Move the states at these places, which are in order, to the beginning; how many they are."""
+    for i in range(places.shape[0]):
+        at = places[i]
+        if at > i:
+            for slot in range(rows.shape[1]):
+                rows[i, slot] = rows[at, slot]
+            for c in range(prints.shape[1]):
+                prints[i, c] = prints[at, c]
+            busy[i] = busy[at]
+    return len(places)
 
 
 def children(search: Search, parents: Chunk, origin: Any, steps: Any) -> Chunk:

@@ -92,6 +92,8 @@ class Search:
         pieces, sets = range(self.threads.most), self.tables.blocks.width
         self.notes = [Notes(kernels.KEYS * len(model.steps)) for _ in pieces]
         self.scratch = [kernels.scratch(notes.keys, notes.answers, sets, self.tables.columns) for notes in self.notes]
+        self._numbers = np.arange(FEW, dtype=np.uint32)
+        self.tally = kernels.apart((len(pieces), -(-len(model.steps) // kernels.LINE) * kernels.LINE), np.int64)  # [piece, step]: how often it fires
         self.settling = [Notes(len(self.tables.looks.items)) for _ in pieces]
 
     # ---- levels ------------------------------------------------------------------------------------------
@@ -240,9 +242,10 @@ class Search:
     def expand(self, batch: Chunk, full: Any, only: Any = NO_STEPS) -> Any:
         """Candidates of all rows, of the steps `only` if it is given; how often each step fired."""
         rows, steps, ranges = len(batch.rows), len(self.model.steps), self.shares(len(batch.rows), QUICK if len(only) else FEW)
-        c, every = self.room_for(rows, len(ranges)), np.arange(rows, dtype=np.uint32)
+        c, every = self.room_for(rows, len(ranges)), self.numbers(rows)
         todo, ends = [every[lo:hi] for lo, hi in ranges], [c.begin(w, lo) for w, (lo, _) in enumerate(ranges)]
-        fired = [kernels.apart((steps,), np.int64) for _ in ranges]
+        fired = self.tally[: len(ranges), :steps]
+        fired[:] = 0
         failures: list[int] = []
         while any(len(some) for some in todo):
             t, p = self.tables.arrays(), NO_REDUCTION if self.reduction is None else self.reduction.arrays
@@ -253,7 +256,8 @@ class Search:
             told: set[int] = set()
 
             def learn(k: int, answer: tuple[int, int, int, int], busy: list[int] = busy, told: set[int] = told) -> None:
-                self.learn(batch, self.notes[busy[k]].missed(answer[2]).tolist(), told)
+                if answer[2]:
+                    self.learn(batch, self.notes[busy[k]].missed(answer[2]).tolist(), told)
 
             done = self.each(kernels.expand, [
                 (t, p, full, batch.rows, batch.prints, batch.busy, only, todo[w], ends[w],
@@ -270,15 +274,20 @@ class Search:
             if not learnt and any(len(some) for some in todo):
                 c = self.room_for(rows, len(ranges), 2 * c.each)
                 todo, ends = [every[lo:hi] for lo, hi in ranges], [c.begin(w, lo) for w, (lo, _) in enumerate(ranges)]
-                for some in fired:
-                    some.fill(0)
+                fired[:] = 0
         if failures:  # what was enabled before it counts, and then the search ends
             row, step = divmod(min(failures), steps)
             self.failed = (batch.first + row, step)
             c.cut(row, step)
             return c.fired(rows, steps)
-        self.fired_by = np.array(fired)
+        self.fired_by = fired.copy()
         return self.fired_by.sum(axis=0)
+
+    def numbers(self, n: int) -> Any:
+        """0…n-1; not to be written to."""
+        if n > len(self._numbers):
+            self._numbers = np.arange(2 * n, dtype=np.uint32)
+        return self._numbers[:n]
 
     def spans(self, n: int) -> list[tuple[int, int]]:
         """The places of the candidates of n rows."""

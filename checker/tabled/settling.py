@@ -64,7 +64,7 @@ class Asking:
 
     def __init__(self, search: Search, c: Candidates, new: New) -> None:
         asked, self.ranges = search.tables.asked_of, search.shares(len(new.states))
-        self.search, self.c, self.new, every = search, c, new, np.arange(len(new.states), dtype=np.uint32)
+        self.search, self.c, self.new, every = search, c, new, search.numbers(len(new.states))
         self.todo = [every[: hi - lo] for lo, hi in self.ranges]  # of each piece
         quiet, self.breaches = np.array([*asked[Scope.QUIESCENT], *asked[Scope.RUN]], np.int32), [search.no_breaches() for _ in self.ranges]
         self.asked = search.tables.spent, quiet, len(asked[Scope.QUIESCENT]), search.active
@@ -78,7 +78,7 @@ class Asking:
             note.begin(t)
 
         def learn(k: int, answer: Any) -> None:
-            if k < len(left):
+            if k < len(left) and answer[1]:
                 misses = notes[k].missed(answer[1])
                 for (_, check, key), row in zip(misses.tolist(), self.new.states.rows[misses[:, 0]].tolist(), strict=True):
                     if key not in told:

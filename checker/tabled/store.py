@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -206,16 +207,10 @@ class Log:
         return int(self._block(index // self.BLOCK)[index % self.BLOCK])
 
     def at(self, indices: NDArray[Any]) -> NDArray[Any]:
-        """Those at these indices."""
-        of = indices // self.BLOCK
-        there = np.flatnonzero(np.bincount(of)).tolist()
-        if len(there) == 1:
-            return np.asarray(self._block(there[0])[indices - there[0] * self.BLOCK])
-        out = np.empty(len(indices), self.dtype)
-        for number in there:
-            here = of == number
-            out[here] = self._block(number)[indices[here] - number * self.BLOCK]
-        return out
+        """Those at these indices, which are in order."""
+        ends = np.searchsorted(indices, np.arange(self.BLOCK, self.length + self.BLOCK, self.BLOCK)).tolist()
+        found = [self._block(number)[indices[lo:hi] - number * self.BLOCK] for number, (lo, hi) in enumerate(pairwise([0, *ends])) if lo < hi]
+        return found[0] if len(found) == 1 else np.concatenate([np.empty(0, self.dtype), *found])
 
     def read(self, lo: int, hi: int) -> NDArray[Any]:
         """Those from lo to hi-1; not to be written to."""

@@ -72,17 +72,45 @@ def on_cycles(graph: Graph, alive: Any) -> Cyclic:
 
 def cyclic(source: Any, target: Any, alive: Any) -> Cyclic:
     """As `on_cycles`, of edges that are given as pairs of states."""
-    leads = np.zeros(len(alive), bool)
-    leads[source] = True
-    leads &= alive > 0
-    inside = leads[source] & leads[target]  # what leads nowhere lies on no cycle
-    states, place = np.flatnonzero(leads), np.empty(len(alive), np.int32)
-    place[states] = np.arange(len(states))
-    source, target = place[source[inside]], place[target[inside]]
     if (source[1:] < source[:-1]).any():
         order = np.argsort(source, kind="stable")
         source, target = source[order], target[order]
+    place, states = np.zeros(len(alive), np.int32), np.empty(len(source), np.int64)
+    states = states[: list_sources(source, alive, place, states)]
+    source, target, _ = inside(source, target, place)  # what leads nowhere lies on no cycle
     return _cyclic(states, source, target)
+
+
+def inside(source: Any, target: Any, place: Any) -> tuple[Any, Any, Any]:
+    """The edges between states that have places (1 and up): as pairs of these, counted from 0 on, and which of the edges they are."""
+    room = np.empty(len(source), np.int32), np.empty(len(source), np.int32), np.empty(len(source), np.uint32)
+    found = write_inside(source, target, place, *room)
+    return room[0][:found], room[1][:found], room[2][:found]
+
+
+@njit(cache=True, nogil=True)
+def list_sources(source: Any, alive: Any, place: Any, states: Any) -> int:
+    """List the states that are alive and that edges lead from, which are in order, with their places; how many they are."""
+    count = 0
+    for e in range(source.shape[0]):
+        i = source[e]
+        if place[i] == 0 and alive[i]:
+            states[count] = i
+            count += 1
+            place[i] = count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def write_inside(source: Any, target: Any, place: Any, source_out: Any, target_out: Any, which: Any) -> int:
+    """As `inside`, into arrays; how many they are."""
+    count = 0
+    for e in range(source.shape[0]):
+        here, there = place[source[e]], place[target[e]]
+        if here > 0 and there > 0:
+            source_out[count], target_out[count], which[count] = here - 1, there - 1, e
+            count += 1
+    return count
 
 
 def _cyclic(states: Any, source: Any, target: Any) -> Cyclic:
@@ -137,8 +165,8 @@ def components(source: Any, target: Any, states: int) -> Any:
 def find_components(out: Any, target: Any, label: Any) -> None:
     """Tarjan's algorithm, without recursion: `label`, -1 everywhere, gets the numbers of the components."""
     states = label.shape[0]
-    at, seen, low = out[:-1].copy(), np.zeros(states, np.int64), np.zeros(states, np.int64)
-    path, open_ = np.empty(states, np.int64), np.empty(states, np.int64)  # from the root to here; seen, and in no component yet
+    at, seen, low = out[:-1].copy(), np.zeros(states, np.int32), np.zeros(states, np.int32)
+    path, open_ = np.empty(states, np.int32), np.empty(states, np.int32)  # from the root to here; seen, and in no component yet
     count, number, waiting = 0, 0, 0
     for root in range(states):
         depth = 0 if label[root] < 0 else -1

@@ -48,9 +48,8 @@ def rebuild(search: Search, numbers: Any) -> Chunk:
     """The states with these numbers, which are in order; they need not follow on each other."""
     wanted = np.zeros(search.states, bool)
     wanted[: len(search.initial)] = wanted[numbers] = True
-    for hi in range(search.states, len(search.initial), -search.parent.BLOCK):
-        lo = max(len(search.initial), hi - search.parent.BLOCK)
-        mark_parents(lo, search.parent.read(lo, hi), wanted)
+    for lo in reversed(range(0, search.states, search.parent.BLOCK)):
+        mark_parents(lo, search.parent.read(lo, min(lo + search.parent.BLOCK, search.states)), wanted)
     known = np.flatnonzero(wanted)
     first = chunk(search, initial_rows(search))
     room = [np.empty((len(known), *some.shape[1:]), some.dtype) for some in (first.rows, first.prints, first.busy)]
@@ -62,8 +61,8 @@ def rebuild(search: Search, numbers: Any) -> Chunk:
         for begin in range(lo, hi, search.memory.batch):
             end = min(begin + search.memory.batch, hi)
             offspring(search, chosen(found, parents[begin:end]), steps[begin:end], found.part(begin, end))
-    moved = keep(np.searchsorted(known, numbers), found.rows, found.prints, found.busy)
-    return found.part(0, moved)
+    move(np.searchsorted(known, numbers), found.rows, found.prints, found.busy)
+    return found.part(0, len(numbers))
 
 
 @njit(cache=True, nogil=True)
@@ -75,8 +74,8 @@ def mark_parents(first: int, parents: Any, wanted: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def keep(places: Any, rows: Any, prints: Any, busy: Any) -> int:
-    """Move the states at these places, which are in order, to the beginning; how many they are."""
+def move(places: Any, rows: Any, prints: Any, busy: Any) -> None:
+    """Move the states at these places, which are in order, to the beginning."""
     for i in range(places.shape[0]):
         at = places[i]
         if at > i:
@@ -85,7 +84,6 @@ def keep(places: Any, rows: Any, prints: Any, busy: Any) -> int:
             for c in range(prints.shape[1]):
                 prints[i, c] = prints[at, c]
             busy[i] = busy[at]
-    return len(places)
 
 
 def children(search: Search, parents: Chunk, origin: Any, steps: Any) -> Chunk:

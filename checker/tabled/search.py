@@ -314,10 +314,6 @@ class Search:
                 self.reduction.learn(number, self.tables.values[number])
                 self.tables.images.narrowed(self.reduction.slot, self.tables.values[number])
 
-    def no_breaches(self) -> Any:
-        """Room for the first breach of each property: the state and the check."""
-        return np.full((len(self.active), 2), -1, np.int64)
-
     def note(self, breaches: list[Any]) -> int | None:
         """Keep the first breach of each property; with `first`, those up to the first one that decides."""
         new = {}

@@ -66,7 +66,8 @@ class Asking:
         asked, self.ranges = search.tables.asked_of, search.shares(len(new.states))
         self.search, self.c, self.new, every = search, c, new, search.numbers(len(new.states))
         self.todo = [every[: hi - lo] for lo, hi in self.ranges]  # of each piece
-        quiet, self.breaches = np.array([*asked[Scope.QUIESCENT], *asked[Scope.RUN]], np.int32), [search.no_breaches() for _ in self.ranges]
+        quiet = np.array([*asked[Scope.QUIESCENT], *asked[Scope.RUN]], np.int32)
+        self.breaches = [np.full((len(search.active), 2), -1, np.int64) for _ in self.ranges]  # of each property the first: the state and the check
         self.asked = search.tables.spent, quiet, len(asked[Scope.QUIESCENT]), search.active
 
     def round(self, ask: Callable[..., Any], given: Callable[[int, int], tuple[Any, ...]], beside: Sequence[Callable[[], None]] = ()) -> list[Any]:
@@ -89,7 +90,10 @@ class Asking:
             (ask, t, *given(*self.ranges[w]), self.todo[w], *self.asked, self.breaches[w], note.misses, note.seen, some, note.keys, note.answers)
             for w, some, note in zip(left, again, notes, strict=True)
         ]
-        done = search.each(_call, [*pieces, *((task,) for task in beside)], learn)[: len(left)]
+        together = len(pieces) > 1 or len(beside) > 1  # otherwise it is not worth a second thread
+        done = search.each(_call, [*pieces, *((task,) for task in beside if together)], learn)[: len(left)]
+        for task in () if together else beside:
+            task()
         for w, some, (unfinished, *_) in zip(left, again, done, strict=True):
             self.todo[w] = some[:unfinished]
         return done

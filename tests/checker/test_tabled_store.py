@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
-from roamcheck.checker.tabled import memory
+from roamcheck.checker.tabled import memory, search, store
 from roamcheck.checker.tabled.checkpoint import Checkpoint, CheckpointError
 from roamcheck.checker.tabled.estimate import expected
 from roamcheck.checker.tabled.memory import Memory, TooLittleMemory
@@ -61,9 +61,24 @@ def test_too_little_memory_says_how_much_would_do() -> None:
         tabled.explore(PEERS, max_memory=1 << 20)
 
 
-def test_where_steps_lead_goes_to_a_file_when_it_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("full", [0, 1, 6, None])
+def test_where_steps_lead_goes_to_a_file_when_it_is_much(monkeypatch: pytest.MonkeyPatch, workers: int, full: int | None) -> None:
+    """And stays in memory from the write on that finds no room, where memory is not limited."""
+    want, written, write = told(tabled.explore(PEERS)), [], store.write
+
+    def write_or_fail(file: Any, at: int, values: Any) -> None:
+        if full is not None and len(written) >= full:
+            raise store.StoreError("no room")
+        written.append(len(values))
+        write(file, at, values)
+
+    monkeypatch.setattr(store, "write", write_or_fail)
     monkeypatch.setattr(memory, "MANY_EDGES", 0)
-    assert told(tabled.explore(PEERS)) == told(tabled.explore(PEERS, max_memory=None))
+    monkeypatch.setattr(memory, "BATCH", 1 << 8)
+    monkeypatch.setattr(search, "MANY", 1 << 10)
+    assert told(tabled.explore(PEERS, workers=workers)) == want
+    assert len(written) == full if full is not None else len(written) > 6
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------

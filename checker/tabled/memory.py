@@ -52,11 +52,14 @@ class Memory:
         """For all that can be moved to files."""
         return (self.limit or 0) - self.taken - SPARE - ROOM * self.batch
 
-    def relieve(self, search: Search) -> None:
-        """Move to files what does not fit any more, and in any case where steps lead, which is read at the end alone.  Raises StoreError."""
+    def put_edges_away(self, search: Search) -> None:
+        """Move to files where steps lead, which is read at the end alone.  Raises StoreError."""
         if search.edges.bytes > MANY_EDGES and not self.no_disk:
             for log in (search.edges, search.reacted):
                 self._write(log.put_away)
+
+    def relieve(self, search: Search) -> None:
+        """Move to files what does not fit any more.  Raises StoreError."""
         if self.limit is None:
             return
         room = self.room - GROWING * max(part.size for part in search.visited.parts)

@@ -7,7 +7,9 @@ that they come from and of the model's steps.  So its counterexamples are those 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from time import monotonic
@@ -34,6 +36,7 @@ from .visiting import VisitedSet
 from .workers import FEW, QUICK, Workers
 
 OFTEN = 0.1  # seconds between two reports of progress
+AHEAD = 2  # batches that wait to be settled, while the next one is expanded
 BLOCK = 1 << 16  # states whose edges are read at once: few enough to stay in a cache
 MANY = 1 << 22  # edges in one piece, so that few blocks lie in two
 NO_STEPS = np.empty(0, np.uint16)
@@ -47,7 +50,7 @@ class Enough(Exception):
 class Search:
     """The graph as far as it is known.
 
-    With several workers, one thread settles what a batch leads to while the others expand the next one.
+    With several workers, one thread settles what batches lead to while the others expand the next ones.
     """
 
     def __init__(
@@ -87,8 +90,10 @@ class Search:
         self.frontier: list[Chunk | Distant] = []
         self.memory = Memory(max_memory, workers)
         self.candidates = Candidates(1 << 9, 1 << 12, self.width)
-        self.spare = Candidates(1 << 9, 1 << 12, self.width)  # for the next batch, while these are looked up
-        self.waiting: Expanded | None = None  # the batch that is
+        self.spare: list[Candidates] = []  # for the next batches, while these are looked up
+        self.waiting: deque[Expanded] = deque()  # the batches that are, and perhaps the first one is being settled
+        self.settled: Callable[[Callable[[], bool]], bool] = lambda enough: True  # waits for the thread that settles, and says whether it has ended
+        self.last: Expanded | None = None  # the batch with which the search ended
         pieces, sets = range(self.threads.most), self.tables.blocks.width
         self.notes = [Notes(kernels.KEYS * len(model.steps)) for _ in pieces]
         self.scratch = [kernels.scratch(notes.keys, notes.answers, sets, self.tables.columns) for notes in self.notes]
@@ -100,6 +105,13 @@ class Search:
 
     def run(self, observe: Callable[[Progress], None] | None) -> None:
         """Go on from the frontier until nothing new is found.  Raises Enough when told to stop earlier."""
+        try:
+            self._run(observe)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def _run(self, observe: Callable[[Progress], None] | None) -> None:
         due, explored = self.began, self.states - sum(map(len, self.frontier))
         while self.frontier:
             if self.checkpoint is not None:
@@ -116,12 +128,14 @@ class Search:
                 self.explore(batch, deepens)
                 deepens, explored = False, explored + len(batch)
                 self.memory.relieve(self)
-            if self.checkpoint is not None or not self.frontier:
-                self.finish()
+            self.finish(None if self.checkpoint is not None else self.frontier)
 
     def batches(self, level: list[Chunk | Distant]) -> Iterable[Chunk]:
         """The level in pieces of the right size, none of which is held longer than it is needed."""
-        while level:
+        while level or any(e.children is level for e in [*self.waiting]):
+            if not level:
+                self.finish(level)
+                continue
             chunk = level.pop(0).fetch()
             while level and len(chunk) + len(level[0]) <= self.memory.batch:
                 chunk = joined(chunk, level.pop(0).fetch())
@@ -173,23 +187,59 @@ class Search:
 
     def explore(self, batch: Chunk, deepens: bool) -> None:
         """Fire all that is enabled in the states of a batch, or a stubborn set of it; with several workers, what comes of it may be seen to later."""
-        before = self.waiting
-        if before is None or not self.visited.here:
+        if self.threads.pool is None or self.debug or not self.visited.here:
             self.finish()
-            self.waiting = self.expanded(batch, deepens)
-            if self.threads.pool is None or self.debug:
-                self.finish()
+            self.waiting.append(self.expanded(batch, deepens))
+            self.finish()
             return
-        self.candidates, self.spare = self.spare, before.candidates
-        settled = self.threads.begin(self.settle_all, before, True)
+        self.go_on()
+        e, most = self.expanded(batch, deepens), AHEAD if self.memory.limit is None else 1
+        while len(self.waiting) >= most:
+            self.go_on()
+            self.settled(lambda: len(self.waiting) < most)
+        self.waiting.append(e)
+
+    def go_on(self) -> None:
+        """Have another thread settle the batches that wait.  Raises Enough."""
+        if self.waiting and self.settled(lambda: True):
+            self.settled = self.threads.begin(self.settle_waiting)
+
+    def settle_waiting(self) -> None:
+        """Settle the batches that wait, and those that come to it meanwhile; but one at a time where memory is limited, so that more can be moved."""
+        while self.waiting:
+            self.settle_first(alone=True)
+            self.threads.news.set()
+            if self.memory.limit is not None:
+                break
+
+    def settle_first(self, alone: bool = False) -> None:
+        """Settle the first batch that waits."""
         try:
-            self.waiting = self.expanded(batch, deepens)
-        finally:
-            self.conclude(before, settled)
+            self.settle_all(self.waiting[0], alone)
+        except Enough:
+            self.last = self.waiting[0]
+            raise
+        self.spare.append(self.waiting.popleft().candidates)
+
+    def finish(self, into: list[Chunk | Distant] | None = None) -> None:
+        """Settle all that waits, or until there are new states in a list."""
+        while self.waiting and not into:
+            if self.settled(lambda: bool(into)) and self.waiting and not into:
+                self.settle_first()
+
+    def abandon(self) -> None:
+        """What is not being settled yet is left out."""
+        while len(self.waiting) > 1:
+            self.waiting.pop()
+        with suppress(Exception):  # what led here is told
+            self.settled(lambda: False)
+        self.waiting.clear()
+        self.failed = None if self.last is None else self.last.failed
 
     def expanded(self, batch: Chunk, deepens: bool) -> Expanded:
         """A batch's candidates."""
         full = np.ones(len(batch), np.uint8) if self.reduction is None else np.zeros(len(batch), np.uint8)
+        self.candidates = self.spare.pop() if self.spare else Candidates(1 << 9, 1 << 12, self.width)
         fired = self.expand(batch, full)
         if self.debug and self.failed is None and (wrong := compare(self, batch)) is not None:
             row, step, self.tables.causes[wrong[1]] = wrong
@@ -198,20 +248,6 @@ class Search:
             fired = self.candidates.fired(len(batch), len(self.model.steps))
         failed, self.failed = self.failed, None  # it counts if the search comes as far
         return Expanded(batch, full, self.candidates, fired, self.fired_by, failed, self.frontier, deepens)
-
-    def finish(self) -> None:
-        """See to what the batch that waits leads to."""
-        before, self.waiting = self.waiting, None
-        if before is not None:
-            self.conclude(before, lambda: self.settle_all(before))
-
-    def conclude(self, e: Expanded, settled: Callable[[], None]) -> None:
-        """When a batch is settled, whatever failed in it ends the search."""
-        try:
-            settled()
-        except Enough:
-            self.failed = e.failed
-            raise
 
     def settle_all(self, e: Expanded, alone: bool = False) -> None:
         """Keep what a batch leads to.  If not `alone`, other threads share the look-ups.  Raises Enough if the search ends here."""
@@ -236,6 +272,7 @@ class Search:
             e.children.append(states := new.states.part(0, kept))
             self.take_note(states.prints)
         self.states, self.quiescent, self.fired = self.states + kept, self.quiescent + new.quiescent, self.fired + fired
+        self.memory.put_edges_away(self)
         if stop:
             raise Enough
 

@@ -87,19 +87,21 @@ class Workers:
                 return True
         return False
 
-    def begin(self, task: Callable[..., None], *arguments: Any) -> Callable[[], None]:
-        """Have another thread run a task before it shares in others.  Answers how to wait for its end, and share in it meanwhile; that raises what
-        the task raises."""
+    def begin(self, task: Callable[..., None], *arguments: Any) -> Callable[[Callable[[], bool]], bool]:
+        """Have another thread run a task before it shares in others.  Answers how to wait for its end, or until there is enough, and share in it
+        meanwhile; that raises what the task raises, and says whether it has ended."""
         assert self.pool is not None, "there is another thread"
         begun = self.pool.submit(task, *arguments)
         begun.add_done_callback(lambda _: self.news.set())
 
-        def wait() -> None:
-            while not begun.done():
+        def wait(enough: Callable[[], bool]) -> bool:
+            while not begun.done() and not enough():
                 self.news.clear()
-                if not self._take() and not begun.done():
+                if not begun.done() and not enough() and not self._take():
                     self.news.wait()
-            begun.result()
+            if begun.done():
+                begun.result()
+            return begun.done()
 
         return wait
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
-from roamcheck.checker.tabled import memory, workers
+from roamcheck.checker.tabled import memory, search, workers
+from roamcheck.checker.tabled.proviso import run
+from roamcheck.checker.tabled.search import Search
 from roamcheck.checker.verdict import Exploration, Violated
 from roamcheck.model.interface import Disabled, Effect, Footprint, Kind, Layout, Model, Predicate, Property, Scope, SlotSpec, Step, Value, Word
 from roamcheck.spec.breach import Breach
@@ -81,6 +84,35 @@ def test_batches_that_overlap(
         patch.setattr(memory, "BATCH", batch)
         patch.setattr(workers, "FEW", few)
         agree(model, workers=threads, first=first, max_states=max_states, max_depth=max_depth)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("batches", [1, 2, 3, 10, 60])
+def test_an_interrupt_leaves_the_beginning_of_the_whole(monkeypatch: pytest.MonkeyPatch, threads: int, batches: int) -> None:
+    """Whatever batches are under way then: states, and where those lead that were explored."""
+    calls = itertools.count(1)
+
+    def heed_once() -> None:
+        if next(calls) == batches:
+            raise KeyboardInterrupt
+
+    model = question(load_scenario("peers-b")).model()
+    whole, part = Search(model, None, None, False), Search(model, None, None, False, threads)
+    run(whole, None)
+    monkeypatch.setattr(memory, "BATCH", 1 << 6)
+    part.memory = memory.Memory(None, threads)
+    monkeypatch.setattr(search, "heed", heed_once)
+    with pytest.raises(KeyboardInterrupt):
+        run(part, None)
+    states, explored = part.states, len(part.degree)
+    edges = len(part.edges)
+    assert states == len(part.parent) == len(part.arrival)
+    for mine, of_all in zip(part.logs.values(), whole.logs.values(), strict=True):
+        assert (mine.read(0, len(mine)) == of_all.read(0, len(mine))).all()
+    assert explored <= states
+    assert edges == whole.degree.read(0, explored).sum()
+    assert part.fired.sum() >= edges
+    assert not part.waiting
 
 
 @settings(max_examples=80, deadline=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from roamcheck.checker.question import question
 from roamcheck.checker.tabled import memory, search, workers
 from roamcheck.checker.tabled.proviso import run
 from roamcheck.checker.tabled.search import Search
+from roamcheck.checker.tabled.settling import settle
 from roamcheck.checker.verdict import Exploration, Violated
 from roamcheck.model.interface import Disabled, Effect, Footprint, Kind, Layout, Model, Predicate, Property, Scope, SlotSpec, Step, Value, Word
 from roamcheck.spec.breach import Breach
@@ -96,16 +98,23 @@ def test_an_interrupt_leaves_the_beginning_of_the_whole(monkeypatch: pytest.Monk
         if next(calls) == batches:
             raise KeyboardInterrupt
 
+    def settle_slowly(*given: Any) -> Any:
+        time.sleep(0.002)
+        return settle(*given)
+
     model = question(load_scenario("peers-b")).model()
     whole, part = Search(model, None, None, False), Search(model, None, None, False, threads)
     run(whole, None)
+    monkeypatch.setattr(search, "settle", settle_slowly)
     monkeypatch.setattr(memory, "BATCH", 1 << 6)
     part.memory = memory.Memory(None, threads)
     monkeypatch.setattr(search, "heed", heed_once)
     with pytest.raises(KeyboardInterrupt):
         run(part, None)
-    states, explored = part.states, len(part.degree)
-    edges = len(part.edges)
+    states, explored, edges = part.states, len(part.degree), len(part.edges)
+    if part.threads.pool is not None:
+        part.threads.pool.shutdown()
+    assert (states, explored, edges) == (part.states, len(part.degree), len(part.edges)), "nothing goes on"
     assert states == len(part.parent) == len(part.arrival)
     for mine, of_all in zip(part.logs.values(), whole.logs.values(), strict=True):
         assert (mine.read(0, len(mine)) == of_all.read(0, len(mine))).all()

@@ -278,7 +278,8 @@ class Search:
 
     def expand(self, batch: Chunk, full: Any, only: Any = NO_STEPS) -> Any:
         """Candidates of all rows, of the steps `only` if it is given; how often each step fired."""
-        rows, steps, ranges = len(batch.rows), len(self.model.steps), self.shares(len(batch.rows), QUICK if len(only) else FEW)
+        rows, steps = len(batch.rows), len(self.model.steps)
+        ranges = self.shares(rows, QUICK) if len(only) else self.shares(rows)  # as where steps lead is written
         c, every = self.room_for(rows, len(ranges)), self.numbers(rows)
         todo, ends = [every[lo:hi] for lo, hi in ranges], [c.begin(w, lo) for w, (lo, _) in enumerate(ranges)]
         fired = self.tally[: len(ranges), :steps]

@@ -14,6 +14,7 @@ import pytest
 from roamcheck.checker.check import ENGINES, Limits, answer
 from roamcheck.checker.files import bundled, load_scenario
 from roamcheck.checker.question import question
+from roamcheck.checker.tabled import memory
 from roamcheck.checker.verdict import Holds, Violated
 from roamcheck.spec.properties import PROPERTIES
 
@@ -22,6 +23,7 @@ EXPECTED = json.loads((HERE / "expected.json").read_text())
 TABLE = json.loads((HERE / "table.json").read_text())
 PEERS = {"peers-b": (29_463, 106_194), "peers-c": (88_389, 377_508), "peers-d": (324_051, 1_528_939)}
 QUICK = {"tabled": 12_000, "reference": 1_200}  # states; the larger ones are marked slow
+SEVERAL = 4_096  # states that make several batches, if these are small
 
 
 def is_quick(key, row, engine):
@@ -38,16 +40,27 @@ def cases(engine_names=tuple(ENGINES)):
             yield pytest.param(key, engine, marks=marks, id=f"{key} {engine}")
 
 
-@pytest.mark.parametrize(("key", "engine"), list(cases()))
-def test_every_engine_agrees_with_the_table(key, engine):
+def agree(key, **options):
+    """What is asked in a row of the table is answered as there."""
     name, protocol, readings = key.split()
-    given = answer(question(load_scenario(name), protocol=protocol, readings=readings), engine=engine, limits=Limits(reductions=frozenset()))
+    given = answer(question(load_scenario(name), protocol=protocol, readings=readings), **options)
     counts, row = given.exploration.counts, TABLE[key]
     assert [counts.states, counts.transitions, counts.depth, counts.quiescent, counts.unfair_cycles] == [
         row["states"], row["transitions"], row["depth"], row["quiescent"], row["unfair_cycles"],
     ]  # fmt: skip
     assert {p: v.counterexample.length for p, v in given.verdicts.items() if isinstance(v, Violated)} == row["violated"]
     assert given.exploration.complete
+
+
+@pytest.mark.parametrize(("key", "engine"), list(cases()))
+def test_every_engine_agrees_with_the_table(key, engine):
+    agree(key, engine=engine, limits=Limits(reductions=frozenset()))
+
+
+@pytest.mark.parametrize(("key", "engine"), [case for case in cases(["tabled"]) if TABLE[case.values[0]]["states"] >= SEVERAL])
+def test_many_batches_at_once_agree_with_the_table(monkeypatch, key, engine):
+    monkeypatch.setattr(memory, "BATCH", SEVERAL // 8)
+    agree(key, engine=engine, limits=Limits(reductions=frozenset(), workers=2))
 
 
 @pytest.mark.parametrize(("key", "engine"), list(cases(["tabled"])))

@@ -214,12 +214,14 @@ class Search:
 
     def settle_first(self, alone: bool = False) -> None:
         """Settle the first batch that waits."""
+        e = self.waiting[0]
         try:
-            self.settle_all(self.waiting[0], alone)
+            self.settle_all(e, alone)
         except Enough:
-            self.last = self.waiting[0]
+            self.last = e
             raise
-        self.spare.append(self.waiting.popleft().candidates)
+        self.waiting.popleft()
+        self.spare.append(e.candidates)
 
     def finish(self, into: list[Chunk | Distant] | None = None) -> None:
         """Settle all that waits, or until there are new states in a list."""
@@ -323,9 +325,10 @@ class Search:
 
     def numbers(self, n: int) -> Any:
         """0…n-1; not to be written to."""
-        if n > len(self._numbers):
-            self._numbers = np.arange(2 * n, dtype=np.uint32)
-        return self._numbers[:n]
+        numbers = self._numbers  # another thread may put others there
+        if n > len(numbers):
+            self._numbers = numbers = np.arange(2 * n, dtype=np.uint32)
+        return numbers[:n]
 
     def spans(self, n: int) -> list[tuple[int, int]]:
         """The places of the candidates of n rows."""
@@ -352,20 +355,6 @@ class Search:
                 self.reduction.learn(number, self.tables.values[number])
                 self.tables.images.narrowed(self.reduction.slot, self.tables.values[number])
 
-    def note(self, breaches: list[Any]) -> int | None:
-        """Keep the first breach of each property; with `first`, those up to the first one that decides."""
-        new = {}
-        for of in range(len(self.model.properties)):
-            hit = next((breach[of].tolist() for breach in breaches if breach[of, 0] >= 0), None)
-            if hit is not None:
-                new[of] = (int(hit[0]), int(hit[1]))
-        decisive = [hit for of, hit in new.items() if self.model.properties[of].decisive] if self.first else []
-        for of, hit in new.items():
-            if not decisive or hit <= min(decisive):
-                self.found[of] = (self.states + hit[0], hit[1])
-                self.active[of] = 0
-        return min(decisive)[0] if decisive else None
-
     def print_of(self, state: State) -> tuple[int, ...]:
         """The fingerprint of a state."""
         return tuple(np.bitwise_xor.reduce(self.tables.key.array[self.tables.row(state)], axis=0).tolist())
@@ -376,6 +365,8 @@ class Search:
 
     def edges_of(self, e: Expanded) -> tuple[list[Callable[[], None]], Callable[[], None]]:
         """Where steps lead that may lie on a cycle: what writes it, piece by piece, and what keeps it then."""
+        if e.failed is not None:  # the search ends here, and it was not counted what fired
+            return [], lambda: None
         rows = len(e.batch)
         c, t, ranges, degree = e.candidates, self.tables.arrays(SETTLING), self.shares(rows), self.degree.space(rows)
         owed = t.owed if self.reduction is None else np.ones_like(t.owed)
@@ -392,7 +383,7 @@ class Search:
             if self.told:
                 self.reacted.extend(by)
 
-        return [partial(write, lo, hi, begin, end) for (lo, hi), begin, end in zip(ranges, [0, *ends], ends, strict=False)], keep
+        return [partial(write, lo, hi, begin, end) for (lo, hi), begin, end in zip(ranges, [0, *ends[:-1]], ends, strict=True)], keep
 
     def explore_again(self, numbers: Any, batch: Chunk) -> None:
         """Fire all that is enabled in states that were explored but in part."""

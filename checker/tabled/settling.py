@@ -103,8 +103,22 @@ class Asking:
         states, c = self.new.states, self.c
         while any(len(some) for some in self.todo):
             self.round(judging.judge, lambda lo, _: (states.rows, states.busy, self.new.suspect, c.new, c.reaction, lo))
-        if (last := self.search.note(self.breaches)) is not None:
+        if (last := self._note()) is not None:
             self.new.kept, self.new.breached = last + 1, True
+
+    def _note(self) -> int | None:
+        """Keep the first breach of each property; with `first`, those up to the first one that decides, which is answered."""
+        search, new = self.search, {}
+        for of in range(len(search.model.properties)):
+            hit = next((breach[of].tolist() for breach in self.breaches if breach[of, 0] >= 0), None)
+            if hit is not None:
+                new[of] = (int(hit[0]), int(hit[1]))
+        decisive = [hit for of, hit in new.items() if search.model.properties[of].decisive] if search.first else []
+        for of, hit in new.items():
+            if not decisive or hit <= min(decisive):
+                search.found[of] = (search.states + hit[0], hit[1])
+                search.active[of] = 0
+        return min(decisive)[0] if decisive else None
 
 
 def _call(task: Callable[..., Any], *arguments: Any) -> Any:

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
-from roamcheck.checker.tabled import memory, search, workers
+from roamcheck.checker.tabled import memory, search, visited, workers
 from roamcheck.checker.tabled.proviso import run
 from roamcheck.checker.tabled.search import Search
 from roamcheck.checker.tabled.settling import settle
@@ -52,6 +52,9 @@ TOYS = {
 }
 
 
+FAILING = replace(TOYS["failing"], steps=tuple(replace(step, kind=Kind.PROTOCOL) for step in TOYS["failing"].steps))
+
+
 @pytest.mark.parametrize("name", TOYS)
 @pytest.mark.parametrize("options", [{}, {"wide": True}, {"workers": 2}, {"first": True}, {"max_states": 7}, {"max_depth": 3}], ids=str)
 def test_toys(name: str, options: dict[str, Any]) -> None:
@@ -86,6 +89,26 @@ def test_batches_that_overlap(
         patch.setattr(memory, "BATCH", batch)
         patch.setattr(workers, "FEW", few)
         agree(model, workers=threads, first=first, max_states=max_states, max_depth=max_depth)
+
+
+@settings(max_examples=80, deadline=None)
+@given(random_models.models(), st.integers(1, 2), st.booleans(), st.none() | st.integers(1, 40))
+@example(FAILING, 1, False, None)
+@example(FAILING, 2, False, None)
+def test_there_is_room_for_all_edges_that_are_written(model: Model, threads: int, first: bool, max_states: int | None) -> None:
+    """Compiled loops do not look whether there is; also where a step failed, or a breach ended the search."""
+    write = visited.targets
+
+    def write_within(owed: Any, target: Any, step: Any, reaction: Any, start: Any, size: Any, lo: int, hi: int, *others: Any) -> int:
+        out, by = others[-2:]
+        many = sum(int((owed[step[start[r] : start[r] + size[r]]] > 0).sum()) for r in range(lo, hi))
+        assert many == len(out) == len(by)
+        return int(write(owed, target, step, reaction, start, size, lo, hi, *others))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(visited, "targets", write_within)
+        patch.setattr(memory, "BATCH", 2)
+        agree(model, workers=threads, first=first, max_states=max_states)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -172,13 +172,22 @@ def among_these(row: Any, step: Any, target: Any, owed: Any, place: Any, source:
 
 def budget_spent(search: Search, rows: Any) -> Any:
     """Of each row, whether the environment's budget is spent."""
-    budget = search.model.budget
     number = np.zeros(len(rows), np.int64)  # by row: which of the distinct budgets
-    for slot in budget:
-        _, number = np.unique(number * len(search.tables.values) + rows[:, slot], return_inverse=True)
+    for slot in search.model.budget:
+        number = number_distinct(number * len(search.tables.values) + rows[:, slot])
     first = np.zeros(number.max(initial=0) + 1, np.int64)
     first[number] = np.arange(len(rows))
-    return np.array([search.model.spent(search.tables.state(values)) for values in rows[first][:, budget].tolist()], bool)[number]
+    return np.array([search.model.spent(search.tables.state(values)) for values in rows[first][:, search.model.budget].tolist()], bool)[number]
+
+
+def number_distinct(values: Any) -> Any:
+    """By place, which of the distinct values stands there."""
+    most = int(values.max(initial=0)) + 1
+    if most > 2 * len(values):  # too many for a table of them
+        return np.unique(values, return_inverse=True)[1]
+    there = np.zeros(most, bool)
+    there[values] = True
+    return (np.cumsum(there) - 1)[values]
 
 
 def components(edges: Edges, group: Any) -> tuple[Any, int]:

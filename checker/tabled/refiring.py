@@ -50,18 +50,19 @@ def rebuild(search: Search, numbers: Any) -> Chunk:
     wanted[: len(search.initial)] = wanted[numbers] = True
     for lo in reversed(range(0, search.states, search.parent.BLOCK)):
         mark_parents(lo, search.parent.read(lo, min(lo + search.parent.BLOCK, search.states)), wanted)
-    known = np.flatnonzero(wanted)
+    known, place = np.flatnonzero(wanted), np.empty(search.states, np.uint32)
+    place[known] = np.arange(len(known), dtype=np.uint32)
     first = chunk(search, initial_rows(search))
     room = [np.empty((len(known), *some.shape[1:]), some.dtype) for some in (first.rows, first.prints, first.busy)]
     found = Chunk(room[0], room[1], room[2], 0)
     found.rows[: len(first)], found.prints[: len(first)], found.busy[: len(first)] = first.rows, first.prints, first.busy
-    parents, steps = np.searchsorted(known, search.parent.at(known)), search.arrival.at(known)
+    parents, steps = place[search.parent.at(known)], search.arrival.at(known)
     bounds = np.searchsorted(known, [*search.levels[1:], search.states])
     for lo, hi in pairwise(bounds.tolist()):
         for begin in range(lo, hi, search.memory.batch):
             end = min(begin + search.memory.batch, hi)
             offspring(search, chosen(found, parents[begin:end]), steps[begin:end], found.part(begin, end))
-    move(np.searchsorted(known, numbers), found.rows, found.prints, found.busy)
+    move(place[numbers], found.rows, found.prints, found.busy)
     return found.part(0, len(numbers))
 
 

@@ -207,16 +207,16 @@ class Search:
     def settle_waiting(self) -> None:
         """Settle the batches that wait, and those that come to it meanwhile; but one at a time where memory is limited, so that more can be moved."""
         while self.waiting:
-            self.settle_first(alone=True)
+            self.settle_first()
             self.threads.news.set()
             if self.memory.limit is not None:
                 break
 
-    def settle_first(self, alone: bool = False) -> None:
+    def settle_first(self) -> None:
         """Settle the first batch that waits."""
         e = self.waiting[0]
         try:
-            self.settle_all(e, alone)
+            self.settle_all(e)
         except Enough:
             self.last = e
             raise
@@ -251,10 +251,10 @@ class Search:
         failed, self.failed = self.failed, None  # it counts if the search comes as far
         return Expanded(batch, full, self.candidates, fired, self.fired_by, failed, self.frontier, deepens)
 
-    def settle_all(self, e: Expanded, alone: bool = False) -> None:
-        """Keep what a batch leads to.  If not `alone`, other threads share the look-ups.  Raises Enough if the search ends here."""
+    def settle_all(self, e: Expanded) -> None:
+        """Keep what a batch leads to.  Raises Enough if the search ends here."""
         c, rows, fired = e.candidates, len(e.batch), e.fired
-        fresh = self.visited.insert_alone(c, rows, self.states) if alone else self.visited.insert(c, rows, self.shares(rows), self.states)
+        fresh = self.visited.insert(c, rows, self.shares(rows), self.states)
         if e.deepens:
             self.levels.append(self.states)
         write_edges, keep_edges = self.edges_of(e)

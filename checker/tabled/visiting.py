@@ -23,22 +23,20 @@ class VisitedSet:
         self.each = each
 
     def insert(self, c: Candidates, rows: int, shares: list[tuple[int, int]], base: int) -> int:
-        """Look up the candidates of so many rows, which may be shared, and add those that are new, which get the numbers from `base` on.
+        """Look up the candidates of so many rows, and add those that are new, which get the numbers from `base` on.
 
         Answers how many they are.  Raises StoreError.
         """
         away = [p for p, part in enumerate(self.parts) if part.away]
-        if len(shares) > 1 or away:
-            return self._insert_shared(c, rows, shares, base, away)
-        return self.insert_alone(c, rows, base)
+        return self._insert_by_parts(c, rows, shares, base, away) if away else self._insert(c, rows, base)
 
     @property
     def here(self) -> bool:
         """All of it is in memory."""
         return not any(part.away for part in self.parts)
 
-    def insert_alone(self, c: Candidates, rows: int, base: int) -> int:
-        """As `insert`, by one thread, while others are at other tasks; all parts are in memory.  Others may help to grow them."""
+    def _insert(self, c: Candidates, rows: int, base: int) -> int:
+        """As `insert`, where all parts are in memory.  One thread does it all: that is less than half of what shares would have to do together."""
         c.late, row, fresh = False, 0, 0
         while row < rows:
             left = np.array([part.left for part in self.parts])
@@ -47,7 +45,7 @@ class VisitedSet:
             self.each(Part.grow, [(self.parts[p],) for p in self._fill(before - left, left == 0)])
         return fresh
 
-    def _insert_shared(self, c: Candidates, rows: int, shares: list[tuple[int, int]], base: int, away: list[int]) -> int:
+    def _insert_by_parts(self, c: Candidates, rows: int, shares: list[tuple[int, int]], base: int, away: list[int]) -> int:
         """As `insert`, in shares; first in the parts that are in memory, and then in each one that is away."""
         c.late, size = True, c.size[:rows].astype(np.int64)
         ahead = np.cumsum(size) - size
@@ -62,11 +60,10 @@ class VisitedSet:
             (places, c.prints, c.target, c.place, c.start, c.size, ahead, lo, hi, base, count, c.final, c.new, c.origin)
             for (lo, hi), count in zip(shares, [0, *after], strict=False)
         ])  # fmt: skip
-        if away:
-            part_of = c.prints[c.new[:fresh], 0] >> visited.PART_SHIFT
-            for p in away:
-                added = np.flatnonzero(part_of == p)
-                self.parts[p].number_later(c.place[c.new[added]], (base + added).astype(np.uint32))
+        part_of = c.prints[c.new[:fresh], 0] >> visited.PART_SHIFT
+        for p in away:
+            added = np.flatnonzero(part_of == p)
+            self.parts[p].number_later(c.place[c.new[added]], (base + added).astype(np.uint32))
         return fresh
 
     def _insert_parts(self, c: Candidates, shares: list[tuple[int, int]], ahead: Any, base: int, parts: list[int]) -> Any:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from threading import Event
 from typing import Any
 
-FEW = 1 << 10  # rows that are not worth a second thread
+FEW = 1 << 12  # rows that are not worth a second thread
 QUICK = 1 << 13  # the same, where little is done for each
 PIECES = 4  # for each thread, so that none waits long for another
 SOON = 0.0005  # seconds after which Python is left to a thread that waits for it

@@ -33,13 +33,14 @@ def environment_steps(w: World) -> Iterator[Step]:
 def due(w: World, move: Move) -> Claim:
     """A move of the scenario fires once, after those that it follows."""
 
+    fired = Disabled(f"{move.id} has not fired yet", w.budget, for_good=True)
+
     def claim(budget: Budget) -> Budget | Disabled:
         if move.id in budget.fired:
-            return Disabled(f"{move.id} has not fired yet", w.budget, for_good=True)
-        missing = [before for before in move.after if before not in budget.fired]
-        if missing:
+            return fired
+        if missing := [before for before in move.after if before not in budget.fired]:
             return Disabled(f"{move.id} comes after {', '.join(missing)}", w.budget)
-        return replace(budget, fired=tuple(sorted((*budget.fired, move.id))))
+        return Budget(tuple(sorted((*budget.fired, move.id))), budget.left, budget.roaming)
 
     return claim
 
@@ -47,8 +48,10 @@ def due(w: World, move: Move) -> Claim:
 def costs(w: World, name: str) -> Claim:
     """A free move costs one of its kind."""
 
+    spent = Disabled(f"free {name} remain", w.budget, for_good=True)
+
     def claim(budget: Budget) -> Budget | Disabled:
-        return budget.spend(name) if budget.remaining(name) else Disabled(f"free {name} remain", w.budget, for_good=True)
+        return budget.spend(name) if budget.remaining(name) else spent
 
     return claim
 

@@ -45,11 +45,11 @@ class Overlay:
 
     def neighbours(self, b: BrokerId) -> tuple[BrokerId, ...]:
         """N_b, in order."""
-        return tuple(sorted(v if u == b else u for u, v in self.links if b in (u, v)))
+        return _neighbours(self.links, b)
 
     def component(self, b: BrokerId) -> tuple[BrokerId, ...]:
         """The brokers that b can reach, itself among them, in order."""
-        return tuple(sorted(_distances(self.links, b)))
+        return _component(self.links, b)
 
     def branch(self, b: BrokerId) -> tuple[BrokerId, ...]:
         """The brokers that go with b when its link to its parent falls, itself among them."""
@@ -63,9 +63,7 @@ class Overlay:
 
     def towards(self, b: BrokerId, home: BrokerId) -> BrokerId:
         """The next hop from b to home; raises KeyError when there is no path."""
-        distance = _distances(self.links, home)
-        here = distance[b]
-        return next(y for y in self.neighbours(b) if distance[y] < here)
+        return _towards(self.links, b, home)
 
     def path_to_leader(self, b: BrokerId) -> tuple[BrokerId, ...]:
         """b, its parent, … up to the broker that leads its component."""
@@ -122,6 +120,23 @@ def _until(path: Iterable[BrokerId], fallen: Link) -> Iterator[BrokerId]:
             return
         yield b
         previous = b
+
+
+@lru_cache(maxsize=4096)
+def _neighbours(links: tuple[Link, ...], b: BrokerId) -> tuple[BrokerId, ...]:
+    return tuple(sorted([v if u == b else u for u, v in links if b in (u, v)]))
+
+
+@lru_cache(maxsize=4096)
+def _component(links: tuple[Link, ...], b: BrokerId) -> tuple[BrokerId, ...]:
+    return tuple(sorted(_distances(links, b)))
+
+
+@lru_cache(maxsize=4096)
+def _towards(links: tuple[Link, ...], b: BrokerId, home: BrokerId) -> BrokerId:
+    distance = _distances(links, home)
+    here = distance[b]
+    return next(y for y in _neighbours(links, b) if distance[y] < here)
 
 
 @lru_cache(maxsize=4096)

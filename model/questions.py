@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import cast
+from typing import Any
 
 from roamcheck.spec import properties as p
 from roamcheck.spec.arrow import arrow
-from roamcheck.spec.arrow_state import ArrowBroker
 from roamcheck.spec.breach import Breach
-from roamcheck.spec.messages import BrokerId, EventId, FilterId, Message
-from roamcheck.spec.state import Broker, Publisher, Subscriber
+from roamcheck.spec.messages import BrokerId, EventId, FilterId
+from roamcheck.spec.state import Broker, Subscriber
 
-from .interface import Predicate, Property, Scope, Value
+from .interface import Predicate, Property, Scope
 from .overlay import Overlay
 from .view import OverlayView
 from .world import World
 
+Values = tuple[Any, ...]
 SubscriberQuestion = Callable[[p.View, Subscriber], Breach | None]
 
 OF_SUBSCRIBERS: dict[str, SubscriberQuestion] = {
@@ -50,7 +50,7 @@ def predicates(w: World, name: str) -> Iterator[Predicate]:
                 yield Predicate((slot,), partial(_channel_well_formed, w, universe), wordwise=True)
         case "one-next-hop":
             for slot in w.broker.values():
-                yield Predicate((slot,), lambda values: p.one_next_hop(cast(Broker, values[0])))
+                yield Predicate((slot,), _one_next_hop)
         case "timestamp-bound":
             for broker in w.broker.values():
                 for subscriber in w.subscriber.values():
@@ -62,13 +62,13 @@ def predicates(w: World, name: str) -> Iterator[Predicate]:
                     yield Predicate((w.broker[b], w.broker[c], w.channel[u, v], w.channel[v, u]), partial(_arrow, w.framed))
         case "no-duplicate":
             for slot in w.subscriber.values():
-                yield Predicate((slot,), lambda values: p.no_duplicate(cast(Subscriber, values[0])))
+                yield Predicate((slot,), _no_duplicate)
         case "no-phantom":
             for slot in w.subscriber.values():
-                yield Predicate((slot, *publishers), lambda values: p.no_phantom(cast(Subscriber, values[0]), _publishers(values[1:]), w.rules))
+                yield Predicate((slot, *publishers), partial(_no_phantom, w))
         case "publisher-order":
             for slot in w.subscriber.values():
-                yield Predicate((slot, *publishers), lambda values: p.publisher_order(cast(Subscriber, values[0]), _publishers(values[1:])))
+                yield Predicate((slot, *publishers), _publisher_order)
         case "routing-converged" if not w.rules.names_subscribers:
             reads = (w.overlay, *w.broker.values(), *w.subscriber.values())
             yield Predicate(reads, partial(_static_converged, w))
@@ -90,38 +90,52 @@ def universe_of(w: World) -> p.Universe:
     )
 
 
-def _publishers(values: tuple[Value, ...]) -> tuple[Publisher, ...]:
-    return cast(tuple[Publisher, ...], values)
+# By `predicates` the slots hold what these take them to hold; they are asked so often that to cast each value would be felt.
 
 
-def _timestamp_bound(values: tuple[Value, ...]) -> Breach | None:
-    return p.timestamp_bound(cast(Broker, values[0]), cast(Subscriber, values[1]))
+def _one_next_hop(values: Values) -> Breach | None:
+    return p.one_next_hop(values[0])
 
 
-def _arrow(framed: bool, values: tuple[Value, ...]) -> Breach | None:
-    i, j = cast(ArrowBroker, values[0]), cast(ArrowBroker, values[1])
-    there, back = cast(tuple[Message, ...], values[2]), cast(tuple[Message, ...], values[3])
+def _no_duplicate(values: Values) -> Breach | None:
+    return p.no_duplicate(values[0])
+
+
+def _no_phantom(w: World, values: Values) -> Breach | None:
+    return p.no_phantom(values[0], values[1:], w.rules)
+
+
+def _publisher_order(values: Values) -> Breach | None:
+    return p.publisher_order(values[0], values[1:])
+
+
+def _timestamp_bound(values: Values) -> Breach | None:
+    return p.timestamp_bound(values[0], values[1])
+
+
+def _arrow(framed: bool, values: Values) -> Breach | None:
+    i, j, there, back = values
     if framed:  # what is lost is on its way all the same: it will be sent again
         there, back = i.untaken(j), j.untaken(i)
     return arrow(i, j, there, back)
 
 
-def _broker_well_formed(w: World, universe: p.Universe, values: tuple[Value, ...]) -> Breach | None:
-    return p.well_formed_broker(cast(Broker, values[0]), universe, w.rules)
+def _broker_well_formed(w: World, universe: p.Universe, values: Values) -> Breach | None:
+    return p.well_formed_broker(values[0], universe, w.rules)
 
 
-def _channel_well_formed(w: World, universe: p.Universe, values: tuple[Value, ...]) -> Breach | None:
-    return p.well_formed_channel(cast(tuple[Message, ...], values[0]), universe, w.rules)
+def _channel_well_formed(w: World, universe: p.Universe, values: Values) -> Breach | None:
+    return p.well_formed_channel(values[0], universe, w.rules)
 
 
-def _view(w: World, overlay: Value, brokers: tuple[Value, ...]) -> OverlayView:
-    return OverlayView(cast(Overlay, overlay), dict(zip(w.broker, cast(tuple[Broker, ...], brokers), strict=True)))
+def _view(w: World, overlay: Overlay, brokers: tuple[Broker, ...]) -> OverlayView:
+    return OverlayView(overlay, dict(zip(w.broker, brokers, strict=True)))
 
 
-def _ask(w: World, question: SubscriberQuestion, values: tuple[Value, ...]) -> Breach | None:
-    return question(_view(w, values[1], values[2:]), cast(Subscriber, values[0]))
+def _ask(w: World, question: SubscriberQuestion, values: Values) -> Breach | None:
+    return question(_view(w, values[1], values[2:]), values[0])
 
 
-def _static_converged(w: World, values: tuple[Value, ...]) -> Breach | None:
+def _static_converged(w: World, values: Values) -> Breach | None:
     brokers = 1 + len(w.broker)
-    return p.routing_converged_static(_view(w, values[0], values[1:brokers]), cast(tuple[Subscriber, ...], values[brokers:]))
+    return p.routing_converged_static(_view(w, values[0], values[1:brokers]), values[brokers:])

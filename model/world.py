@@ -37,7 +37,7 @@ class Budget:
 
     def spend(self, name: str) -> Budget:
         """One less of the free budget `name`."""
-        return replace(self, left=tuple((key, n - 1 if key == name else n) for key, n in self.left))
+        return Budget(self.fired, tuple([(key, n - 1 if key == name else n) for key, n in self.left]), self.roaming)
 
 
 @dataclass(frozen=True, slots=True)

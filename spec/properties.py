@@ -323,27 +323,35 @@ def no_routing_loop(view: View, s: Subscriber) -> Breach | None:
     """Following next hops for s, from every broker of its component that has one, ends at s."""
     if not s.attached:
         return None
+    ending: set[str] = set()
     for b in view.component(cast(BrokerId, s.broker)):
-        if path := _lost_walk(view, s, b):
+        if b not in ending and (path := _lost_walk(view, s, b, ending)):
             where = (("subscriber", s.me), ("attached to", str(s.broker)), ("path", " → ".join(path)))
             return Breach("following next hops ends at the subscriber", where)
     return None
 
 
-def _lost_walk(view: View, s: Subscriber, start: BrokerId) -> tuple[str, ...]:
-    """The first walk along next hops from `start` that does not end at s, if there is one."""
+def _lost_walk(view: View, s: Subscriber, start: BrokerId, ending: set[str]) -> tuple[str, ...]:
+    """The first walk along next hops from `start` that does not end at s, if there is one.
+
+    From those in `ending` all walks do; if there is none, so they do from all that are passed here.
+    """
+    passed: set[str] = set()
     stack: list[tuple[tuple[str, ...], BrokerId]] = [((start,), start)]
     while stack:
         path, b = stack.pop()
         next_hops = view.brokers[b].next_hops(s.me)
-        if not next_hops and len(path) > 1:
-            return (*path, "nowhere")
+        if not next_hops:
+            return (*path, "nowhere") if len(path) > 1 else ()
         for y in next_hops:
             if y == s.me and b == s.broker:
                 continue
             if y in path or y not in view.brokers or y not in view.brokers[b].neighbours:
                 return (*path, y if y in path else f"{y} (down)")
-            stack.append(((*path, y), cast(BrokerId, y)))
+            if y not in ending:
+                stack.append(((*path, y), cast(BrokerId, y)))
+        passed.add(b)
+    ending |= passed
     return ()
 
 

@@ -71,7 +71,7 @@ class Broker:
 
     def next_hops(self, s: SubscriberId) -> tuple[Interface, ...]:
         """{y : (_, y, s) ∈ R_i}, in the order of the entries; one unless something went wrong."""
-        return tuple(dict.fromkeys(entry.next_hop for entry in self.routing if entry.subscriber == s))
+        return tuple(dict.fromkeys([entry.next_hop for entry in self.routing if entry.subscriber == s]))
 
     def known(self) -> tuple[SubscriberId, ...]:
         """{s : (_, _, s) ∈ R_i}, in order."""

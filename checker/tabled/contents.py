@@ -5,12 +5,14 @@ A state's fingerprint is the exclusive or of the keys of its values, so a step c
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from struct import unpack
+from types import NoneType
+from typing import Any
 
 from roamcheck.model.interface import Value
 
@@ -21,34 +23,51 @@ class Unkeyed(TypeError):
 
 def keys(slot_name: str, value: Value) -> tuple[int, int]:
     """Two 64-bit numbers, a random function of the slot's name and of the value.  Equal values have equal keys.  Raises Unkeyed."""
-    whole = is_dataclass(value) and not isinstance(value, type)
-    form = _record.__wrapped__(value) if whole else _form(value)  # it comes once: its parts alone are worth remembering
-    return unpack("<QQ", blake2b(_form(slot_name) + form, digest_size=16).digest())
+    former = _former(type(value))
+    form = _record.__wrapped__(value) if former is _record else former(value)  # it comes once: its parts alone are worth remembering
+    x, y = unpack("<QQ", blake2b(_text(b"s", slot_name) + form, digest_size=16).digest())
+    return x, y
 
 
-def _form(value: object) -> bytes:
+def _form(value: Any) -> bytes:
     """A prefix code: what is inside is counted before it is listed, so that no two values share a form unless they are equal."""
-    match value:
-        case str():
-            return _text(b"s", value)
-        case bool() | int():  # 1 == True
-            return _text(b"i", str(int(value)))
-        case tuple():
-            return b"t%d:" % len(value) + b"".join([_form(part) for part in value])
-        case frozenset():
-            return b"S%d:" % len(value) + b"".join(sorted([_form(part) for part in value]))
-        case None:
-            return b"N"
-        case Enum():  # and not one whose members equal strings or numbers
-            return _text(b"E", f"{type(value).__qualname__}.{value.name}")
-        case float():
-            return _text(b"i", str(int(value))) if value.is_integer() else _text(b"f", value.hex())
-        case bytes():
-            return b"b%d:" % len(value) + value
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            return _record(value)  # type: ignore[arg-type]
-        case _:
-            raise Unkeyed(f"a {type(value).__name__} has no key; use None, numbers, strings, bytes, tuples, frozensets, enums and frozen dataclasses")
+    return _former(type(value))(value)  # type: ignore[arg-type]  # types can be hashed
+
+
+@cache
+def _former(kind: type) -> Callable[[Any], bytes]:
+    """What gives values of this kind their form."""
+    if issubclass(kind, str):
+        return partial(_text, b"s")
+    if issubclass(kind, int):  # 1 == True
+        return _whole
+    if issubclass(kind, tuple):
+        return _sequence
+    if issubclass(kind, frozenset):
+        return _set
+    if kind is NoneType:
+        return lambda _: b"N"
+    if issubclass(kind, Enum):  # and not one whose members equal strings or numbers
+        return lambda value: _text(b"E", f"{kind.__qualname__}.{value.name}")
+    if issubclass(kind, float):
+        return lambda value: _whole(value) if value.is_integer() else _text(b"f", value.hex())
+    if issubclass(kind, bytes):
+        return lambda value: b"b%d:" % len(value) + value
+    if is_dataclass(kind):
+        return _record
+    raise Unkeyed(f"a {kind.__name__} has no key; use None, numbers, strings, bytes, tuples, frozensets, enums and frozen dataclasses")
+
+
+def _whole(value: float) -> bytes:
+    return _text(b"i", str(int(value)))
+
+
+def _sequence(value: tuple[object, ...]) -> bytes:
+    return b"t%d:" % len(value) + b"".join([_form(part) for part in value])
+
+
+def _set(value: frozenset[object]) -> bytes:
+    return b"S%d:" % len(value) + b"".join(sorted([_form(part) for part in value]))
 
 
 @lru_cache(maxsize=1 << 14)  # values are made of parts that many of them share

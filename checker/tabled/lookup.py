@@ -57,7 +57,8 @@ class LookUp:
         """Store an answer."""
         key = node << 32 | value
         self.answers[key] = answer
-        self._new.extend((key, answer))
+        self._new.append(key)
+        self._new.append(answer)
         return answer
 
     def walk(self, node: int, values: Sequence[int]) -> int:
@@ -69,7 +70,8 @@ class LookUp:
             if found is None:
                 found = answers[key] = len(nodes)
                 nodes.append(0)
-                new.extend((key, found))
+                new.append(key)
+                new.append(found)
             node = found
         return node
 

@@ -6,10 +6,10 @@ Nothing is decided here: what is stored is what `roamcheck.model.interface.fire`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import xor
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,22 @@ from roamcheck.model.interface import Disabled, Effect, Footprint, FootprintErro
 
 from .column import Column
 from .contents import keys
-from .kernels import DISABLED, FAILED, GONE, HELD, Arrays
+from .kernels import APPENDS, DISABLED, FAILED, GONE, HELD, Arrays
 from .lookup import LookUp, View
 from .symmetries import Asymmetric, Batches, Footprints, Images, Question
 
 Numbers = Sequence[int]  # a row: the number of each slot's value
 Touched = frozenset[Slot]
 SETTLING = 1  # the view of the thread that settles what a batch leads to
+
+
+class Asked(NamedTuple):
+    """A check, or all checks of some slots, as one look-up."""
+
+    slots: tuple[Slot, ...]
+    functions: list[tuple[int, Callable[[tuple[Value, ...]], Any]]]  # with the numbers of the checks
+    node: int
+    turned: int  # where there are two slots: the node at which the second one is looked up first; -1 where there are not
 
 
 class Tables:
@@ -62,8 +71,7 @@ class Tables:
         self._claim_nodes: dict[int, int] = {}  # by step: the node at which what it claims is looked up, as what is appended is
         self.checks, self.looks, self.members = Column(np.int32, 6), Column(np.uint32), Column(np.int32)
         self.questions: list[Question] = []  # by check
-        self.bundles: list[list[int]] = []  # checks of the same slots; they have the numbers that follow on those of the checks
-        self._turned: dict[int, int] = {}  # by check of two slots: the node at which the second one is looked up first
+        self._asked: list[Asked] = []  # by check; behind them bundles of those that have the same slots
         self.images = Images(model, symmetries, self.questions)
         self.taken_from: set[Slot] = set()
         # By set of slots, what to ask when they have new values: the slots with which look-ups may begin, checks of several slots, and checks of one.
@@ -115,7 +123,9 @@ class Tables:
         return tuple(self.values[number] for number in row)
 
     def _add_value(self, slot: Slot, value: Value) -> int:
-        contents = [keys(self.model.layout.slots[slot].name, value), *self.images.value(slot, value)]
+        key = keys(self.model.layout.slots[slot].name, value)[: self.width]
+        for image in self.images.value(slot, value):
+            key += image[: self.width]
         head = rest = -1
         if slot in self.taken_from:
             self.images.taken(slot, value)
@@ -126,27 +136,26 @@ class Tables:
         number = self.numbers[slot][value] = len(self.values)
         self.values.append(value)
         self.slots.append(slot)
-        key = self.key[self.key.append(tuple([word for content in contents for word in content[: self.width]]))]
+        self.key.append(key)
         self.busy.append(not self.model.idle(slot, value))
         self.head.append(head)
         self.rest.append(rest)
         self.blocks.append((0,) * self.blocks.width)
-        if head < 0:
-            for step in self._fed.get(slot, ()):
-                self._block(number, step)
         self.popped.append(key if rest < 0 else tuple(map(xor, key, self.key[rest])))
         self.suspect.append(any(self._may_breach(check, value) for check in self._single[slot]))
-        for step in self._guarded.get(slot, ()):  # all of them will ask
-            self._refused(step, number)
+        blocked = self._fed.get(slot, []) if head < 0 else []
+        # Of the steps whose guards look at it, all will ask.
+        self._block(number, [*blocked, *(step for step in self._guarded.get(slot, ()) if self._refuse(step, number) in (DISABLED, GONE))])
         if self.images.symmetries and not self.suspect[number]:  # they will not be asked in a state
             for check in self._single[slot]:
                 self.images.answered(check, (value,), False)
         return number
 
-    def _block(self, number: int, step: int) -> None:
-        """Have the kernels pass over the step wherever its slot has this value."""
-        words = list(self.blocks[number])
-        words[step >> 6] |= 1 << (step & 63)
+    def _block(self, number: int, steps: Iterable[int]) -> None:
+        """Have the kernels pass over the steps wherever their slot has this value."""
+        words = list(self.blocks.items[number])
+        for step in steps:
+            words[step >> 6] |= 1 << (step & 63)
         self.blocks[number] = tuple(words)
 
     def _may_breach(self, check: int, value: Value) -> bool:
@@ -216,7 +225,7 @@ class Tables:
     def learn_step(self, row: Numbers, index: int) -> None:
         """Store all that is needed to fire a step in a row."""
         with self._lock:
-            step, move = self.model.steps[index], self.chosen[index]
+            step, move = self.model.steps[index], self.chosen.items[index]
             if step.guard is not None and self._refused(index, row[step.guard[0]]) < 0:
                 return
             if step.selector is not None and step.select is not None:
@@ -224,10 +233,10 @@ class Tables:
                 known = self.lookup.known(node, value)
                 move = self.lookup.put(node, value, self._select(index, self.values[value])) if known is None else known
                 if move in (DISABLED, GONE):
-                    self._block(value, index)
+                    self._block(value, (index,))
                 if move < 0:
                     return
-            (_, footprint, _, claimed), reaction = self.moves[move], self.start[move]
+            (_, footprint, _, claimed), reaction = self.moves[move], self.start.items[move]
             path = [row[slot] for slot in footprint.reads if slot != claimed]
             word: Word | None = None
             if footprint.takes is not None:
@@ -245,18 +254,23 @@ class Tables:
 
     def _refused(self, index: int, value: int) -> int:
         """DISABLED or GONE where the step's guard refuses this value of its slot."""
-        node, guard = self.barred[index], self.model.steps[index].guard
-        known = self.lookup.known(node, value)
-        if known is not None or guard is None:
-            return known or 0
+        known = self.lookup.known(self.barred.items[index], value)
+        if known is not None:
+            return known
+        if (refused := self._refuse(index, value)) in (DISABLED, GONE):
+            self._block(value, (index,))
+        return refused
+
+    def _refuse(self, index: int, value: int) -> int:
+        """As `_refused`, for a value that was not asked of yet; what it blocks is to be said."""
+        guard = self.model.steps[index].guard
+        assert guard is not None, "it is asked of those that have one"
         try:
             refused = guard[1](self.values[value])
             self.images.refused(index, guard[0], self.values[value], refused)
         except Exception as cause:
-            return self.lookup.put(node, value, self._failed(index, cause))
-        if refused is not None:
-            self._block(value, index)
-        return self.lookup.put(node, value, 0 if refused is None else _disabled(refused))
+            return self.lookup.put(self.barred.items[index], value, self._failed(index, cause))
+        return self.lookup.put(self.barred.items[index], value, 0 if refused is None else _disabled(refused))
 
     def _select(self, index: int, value: Value) -> int:
         step = self.model.steps[index]
@@ -337,9 +351,9 @@ class Tables:
         slots = frozenset(touched)
         if slots not in self._touching:
             asked = sorted(set().union(*(self._asked_at.get(slot, ()) for slot in slots)))
-            several = [(check, self._slots_of(check)) for check in asked if len(self._slots_of(check)) != 1]
+            several = [(check, self._asked[check].slots) for check in asked if len(self._asked[check].slots) != 1]
             begin = sorted({slot for _, at in several for slot in at[: 2 if len(at) == 2 else 1]})
-            single = [(check, *self.checks[check][:3], self._slots_of(check)[0]) for check in asked if len(self._slots_of(check)) == 1]
+            single = [(check, *self.checks[check][:3], self._asked[check].slots[0]) for check in asked if len(self._asked[check].slots) == 1]
             self._touching[slots] = begin, several, single
         begin, several, single = self._touching[slots]
         key = slots, tuple([now.get(slot) for slot in begin])
@@ -357,9 +371,9 @@ class Tables:
         if at[0] in now:
             return check, self.lookup.walk(node, [now[at[0]]]), lo + 1, hi, at[1] if len(at) == 2 else -1
         if len(at) == 2 and at[1] in now:
-            return check, self.lookup.walk(self._turned[check], [now[at[1]]]), hi, hi + 1, at[0]
+            return check, self.lookup.walk(self._asked[check].turned, [now[at[1]]]), hi, hi + 1, at[0]
         if len(at) == 2 and at[1] not in touched:
-            return check, self._turned[check], lo + 1, hi + 1, -1
+            return check, self._asked[check].turned, lo + 1, hi + 1, -1
         return check, node, lo, hi, -1
 
     def add_origin(self) -> int:
@@ -378,7 +392,7 @@ class Tables:
         return node
 
     def _learn_appends(self, row: Numbers, reaction: int, index: int) -> None:
-        taken, _, _, lo, hi, *_ = self.reactions[reaction]
+        taken, _, _, lo, hi = self.reactions.items[reaction][: APPENDS + 2]
         for slot, node in self.appended.items[lo:hi]:
             was = row[slot] if slot != taken else self.rest[row[slot]]
             if self.lookup.known(node, was) is None:
@@ -403,48 +417,42 @@ class Tables:
         """A function of some slots that answers None or something."""
         node = self.lookup.node() if slots else int(function(()) is not None)
         self.questions.append((of, function, slots))
-        return self._add_asked(node, slots, of)
+        return self._add_asked(node, slots, of, [(len(self.questions) - 1, function)])
 
     def _add_bundle(self, checks: list[int], slots: tuple[Slot, ...]) -> int:
         """A check that says whether any of these, all of the same slots, answers something."""
-        self.bundles.append(checks)
-        return self._add_asked(self.lookup.node(), slots, -1, self.members.extend(checks))
+        return self._add_asked(self.lookup.node(), slots, -1, [(check, self.questions[check][1]) for check in checks], self.members.extend(checks))
 
-    def _add_asked(self, node: int, slots: tuple[Slot, ...], of: int, members: tuple[int, int] = (0, 0)) -> int:
+    def _add_asked(
+        self, node: int, slots: tuple[Slot, ...], of: int, functions: list[tuple[int, Callable[[tuple[Value, ...]], Any]]],
+        members: tuple[int, int] = (0, 0),
+    ) -> int:  # fmt: skip
         lo, hi = self.looks.extend(slots)
-        check = self.checks.append((node, lo, hi, of, *members))
         if len(slots) == 2:
             self.looks.append(slots[0])  # behind the second one
-            self._turned[check] = self.lookup.node()
-        return check
-
-    def _asked_by(self, check: int) -> list[int]:
-        """The checks of a bundle, or the one."""
-        return [check] if check < len(self.questions) else self.bundles[check - len(self.questions)]
-
-    def _slots_of(self, check: int) -> tuple[Slot, ...]:
-        return self.questions[self._asked_by(check)[0]][2]
+        self._asked.append(Asked(slots, functions, node, self.lookup.node() if len(slots) == 2 else -1))
+        return self.checks.append((node, lo, hi, of, *members))
 
     def learn_check(self, row: Numbers, check: int) -> None:
         """Store a check's answer in a row, or a bundle's.  Raises what the check raises."""
         with self._lock:
-            asked, slots = self._asked_by(check), self._slots_of(check)
-            path = [row[slot] for slot in slots]
-            node = self.lookup.walk(self.checks[check][0], path[:-1])
-            if self.lookup.known(node, path[-1]) is not None:
+            slots, functions, node, turned = self._asked[check]
+            *path, last = [row[slot] for slot in slots]
+            node = self.lookup.walk(node, path)
+            if self.lookup.known(node, last) is not None:
                 return
-            values, breached = tuple([self.values[number] for number in path]), False
-            for one in asked:
-                answer = self.questions[one][1](values) is not None
+            values, breached = tuple([self.values[row[slot]] for slot in slots]), False
+            for one, function in functions:
+                answer = function(values) is not None
                 self.images.answered(one, values, answer)
                 breached = breached or answer
-            self._answer(node, path[-1], breached)
-            if len(path) == 2:
-                self._answer(self.lookup.walk(self._turned[check], path[1:]), path[0], breached)
+            self._answer(node, last, breached)
+            if turned >= 0:
+                self._answer(self.lookup.walk(turned, (last,)), path[0], breached)
 
     def _answer(self, node: int, value: int, breached: bool) -> None:
         self.lookup.put(node, value, int(breached))
-        if not breached and (bit := self.local[value]) < HELD:
+        if not breached and (bit := self.local.items[value]) < HELD:
             self.lookup.holds[node] |= 1 << bit
 
     # ---- for the kernels ----------------------------------------------------------------------------------

@@ -94,6 +94,7 @@ class Search:
         self.waiting: deque[Expanded] = deque()  # the batches that are, and perhaps the first one is being settled
         self.settled: Callable[[Callable[[], bool]], bool] = lambda enough: True  # waits for the thread that settles, and says whether it has ended
         self.last: Expanded | None = None  # the batch with which the search ended
+        self.view = 0  # of the tables: that of the thread that settles
         pieces, sets = range(self.threads.most), self.tables.blocks.width
         self.notes = [Notes(kernels.KEYS * len(model.steps)) for _ in pieces]
         self.scratch = [kernels.scratch(notes.keys, notes.answers, sets, self.tables.columns) for notes in self.notes]
@@ -206,11 +207,15 @@ class Search:
 
     def settle_waiting(self) -> None:
         """Settle the batches that wait, and those that come to it meanwhile; but one at a time where memory is limited, so that more can be moved."""
-        while self.waiting:
-            self.settle_first()
-            self.threads.news.set()
-            if self.memory.limit is not None:
-                break
+        self.view = SETTLING
+        try:
+            while self.waiting:
+                self.settle_first()
+                self.threads.news.set()
+                if self.memory.limit is not None:
+                    break
+        finally:
+            self.view = 0
 
     def settle_first(self) -> None:
         """Settle the first batch that waits."""
@@ -368,7 +373,7 @@ class Search:
         if e.failed is not None:  # the search ends here, and it was not counted what fired
             return [], lambda: None
         rows = len(e.batch)
-        c, t, ranges, degree = e.candidates, self.tables.arrays(SETTLING), self.shares(rows), self.degree.space(rows)
+        c, t, ranges, degree = e.candidates, self.tables.arrays(self.view), self.shares(rows), self.degree.space(rows)
         owed = t.owed if self.reduction is None else np.ones_like(t.owed)
         ends = np.cumsum(e.fired_by @ (owed[: e.fired_by.shape[1]] > 0)).tolist()
         out, by = self.edges.space(ends[-1]), self.reacted.space(ends[-1])

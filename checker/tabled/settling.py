@@ -16,7 +16,6 @@ from roamcheck.model.interface import Scope
 from . import judging
 from .candidates import Candidates
 from .store import Chunk
-from .tables import SETTLING
 
 if TYPE_CHECKING:
     from .search import Search
@@ -72,7 +71,7 @@ class Asking:
 
     def round(self, ask: Callable[..., Any], given: Callable[[int, int], tuple[Any, ...]], beside: Sequence[Callable[[], None]] = ()) -> list[Any]:
         """Ask all pieces at once, and learn what has no answer; `given` tells what a piece is given besides.  Answers what each of them answers."""
-        search, t = self.search, self.search.tables.arrays(SETTLING)
+        search, t = self.search, self.search.tables.arrays(self.search.view)
         left = [w for w, some in enumerate(self.todo) if len(some)]
         again, notes, told = [np.empty(len(self.todo[w]), np.uint32) for w in left], [search.settling[w] for w in left], set[int]()
         for note in notes:

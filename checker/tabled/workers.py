@@ -27,9 +27,9 @@ class Workers:
         self.offers: deque[tuple[Future[None], Callable[[], Iterator[None]]]] = deque()
         self.news = Event()  # something was offered, or has ended
 
-    def shares(self, n: int, few: int = FEW) -> list[tuple[int, int]]:
+    def shares(self, n: int, few: int | None = None) -> list[tuple[int, int]]:
         """The range 0…n-1 in pieces, the last of which are small, so that no thread waits long for another at the end; of so few, there is one."""
-        pieces = min(self.most, max(1, 2 * n // few))
+        pieces = min(self.most, max(1, 2 * n // (few or FEW)))
         ends = [0]
         for left in range(pieces, 0, -1):
             ends.append(ends[-1] + (n - ends[-1]) * 2 // (left + 1 if pieces > 2 else 2 * left))

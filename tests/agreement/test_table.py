@@ -14,7 +14,7 @@ import pytest
 from roamcheck.checker.check import ENGINES, Limits, answer
 from roamcheck.checker.files import bundled, load_scenario
 from roamcheck.checker.question import question
-from roamcheck.checker.tabled import memory
+from roamcheck.checker.tabled import memory, workers
 from roamcheck.checker.verdict import Holds, Violated
 from roamcheck.spec.properties import PROPERTIES
 
@@ -60,6 +60,7 @@ def test_every_engine_agrees_with_the_table(key, engine):
 @pytest.mark.parametrize(("key", "engine"), [case for case in cases(["tabled"]) if TABLE[case.values[0]]["states"] >= SEVERAL])
 def test_many_batches_at_once_agree_with_the_table(monkeypatch, key, engine):
     monkeypatch.setattr(memory, "BATCH", SEVERAL // 8)
+    monkeypatch.setattr(workers, "FEW", SEVERAL // 32)  # so that each is cut in pieces
     agree(key, engine=engine, limits=Limits(reductions=frozenset(), workers=2))
 
 

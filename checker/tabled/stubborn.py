@@ -88,20 +88,22 @@ class Reduction:
 
 def relations(model: Model, touches: list[Touch]) -> tuple[Masks, Masks]:
     """Which steps conflict, and which may enable which."""
-    steps = range(len(model.steps))
+    steps, changed, predicates = range(len(model.steps)), [touched.changes for touched in touches], visible(model)
+    told = [{k: through for k, predicate in enumerate(predicates) if (through := seen(predicate, touched))} for touched in touches]
     conflicts: list[list[int]] = [[] for _ in steps]
     for i in steps:
         for j in range(i):
-            if conflict(model, touches, i, j) or conflict(model, touches, j, i):
+            shared = (changed[i] & changed[j]) | (changed[i] & touches[j].looks) | (touches[i].looks & changed[j])
+            if order_is_told(told[i], told[j], shared) or any(not commute(model, touches, i, j, slot) for slot in shared):
                 conflicts[i].append(j)
                 conflicts[j].append(i)
     bring_about = np.zeros((len(steps), REASONS, words(len(steps))), np.uint64)
     for i in steps:
         step, touched = model.steps[i], touches[i]
-        bring_about[i, UNSELECTED] = enablers(model, touches, i, frozenset(() if step.selector is None else (step.selector,)))
-        bring_about[i, REFUSED] = enablers(model, touches, i, frozenset(() if step.guard is None else (step.guard[0],)))
-        fed = mask(len(steps), (j for j in steps if touched.takes & touches[j].changes))
-        bring_about[i, OTHER] = enablers(model, touches, i, touched.writes | touched.looks) | fed
+        bring_about[i, UNSELECTED] = enablers(model, changed, i, frozenset(() if step.selector is None else (step.selector,)))
+        bring_about[i, REFUSED] = enablers(model, changed, i, frozenset(() if step.guard is None else (step.guard[0],)))
+        fed = mask(len(steps), (j for j in steps if touched.takes & changed[j]))
+        bring_about[i, OTHER] = enablers(model, changed, i, touched.writes | touched.looks) | fed
         bring_about[i, EMPTY] = fed if step.selector is None else bring_about[i, OTHER]
     return np.array([mask(len(steps), others) for others in conflicts]), bring_about
 
@@ -129,21 +131,20 @@ def touch(model: Model, step: Step) -> Touch:
     return Touch(takes, frozenset(footprint.reads), frozenset(footprint.appends), looks)
 
 
-def conflict(model: Model, touches: list[Touch], i: int, j: int) -> bool:
-    """Steps i and j may not commute, in some state in which the one is enabled; or a predicate may tell in which order they came."""
+def order_is_told(one: dict[int, frozenset[Slot]], other: dict[int, frozenset[Slot]], shared: frozenset[Slot]) -> bool:
+    """A predicate may tell in which order two steps came that share some slots: by predicate, the slots through which they may change its answer."""
+    through = [one[k] | other[k] for k in one.keys() & other.keys()]
+    return any(len(slots) > 1 or slots <= shared for slots in through)
+
+
+def commute(model: Model, touches: list[Touch], i: int, j: int, slot: Slot) -> bool:
+    """Steps i and j commute on a slot that the one changes and the other touches, in whatever state they are enabled."""
     one, other = touches[i], touches[j]
-    told = [(seen(predicate, one), seen(predicate, other)) for predicate in visible(model)]
-    if any(mine and yours and mine | yours != frozenset((slot,)) for mine, yours in told for slot in mine):
-        return True
-    for slot in (one.changes & (other.changes | other.looks)) | (one.looks & other.changes):
-        if any(slot in mine and slot in yours for mine, yours in told):
-            return True
-        closed = one.writes | one.looks | other.writes | other.looks
-        if slot not in closed and (slot in one.takes) != (slot in other.takes) and model.layout.slots[slot].append is extend:
-            continue  # the one takes the first word, the other adds behind the last
-        if not model.unordered(slot, model.steps[i], model.steps[j]):
-            return True
-    return False
+    closed = one.writes | one.looks | other.writes | other.looks
+    if slot not in closed and (slot in one.takes) != (slot in other.takes) and model.layout.slots[slot].append is extend:
+        return True  # the one takes the first word, the other adds behind the last
+    first, second = model.steps[i], model.steps[j]
+    return model.unordered(slot, first, second) and model.unordered(slot, second, first)
 
 
 def visible(model: Model) -> list[Predicate]:
@@ -154,15 +155,15 @@ def visible(model: Model) -> list[Predicate]:
 
 def seen(predicate: Predicate, touched: Touch) -> frozenset[Slot]:
     """The slots through which the step may change the predicate's answer."""
-    return frozenset(predicate.reads) & (touched.takes | touched.writes | (touched.appends - frozenset(predicate.blind)))
+    return (touched.takes | touched.writes | (touched.appends.difference(predicate.blind))).intersection(predicate.reads)
 
 
-def enablers(model: Model, touches: list[Touch], i: int, slots: frozenset[Slot]) -> Masks:
-    """The steps that may enable step i by changing one of these slots."""
+def enablers(model: Model, changed: list[frozenset[Slot]], i: int, slots: frozenset[Slot]) -> Masks:
+    """The steps that may enable step i by changing one of these slots; `changed` are those that each step may change."""
     steps = range(len(model.steps))
 
     def may(j: int) -> bool:
-        return any(not model.unordered(slot, model.steps[i], model.steps[j]) for slot in slots & touches[j].changes)
+        return any(not model.unordered(slot, model.steps[i], model.steps[j]) for slot in slots & changed[j])
 
     return mask(len(steps), (j for j in steps if j != i and may(j)))
 

@@ -14,6 +14,7 @@ from roamcheck.checker.engines import reference, tabled
 from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 from roamcheck.checker.tabled import returning, trimming
+from roamcheck.checker.tabled.lasso import number_distinct
 from roamcheck.checker.tabled.proviso import run
 from roamcheck.checker.tabled.search import Enough, Search
 from roamcheck.checker.verdict import Exploration
@@ -126,3 +127,10 @@ def test_reactions_whose_numbers_are_too_large_to_be_kept() -> None:
     search = explored(model)
     assert len(search.tables.reactions.items) > returning.UNTOLD
     same_cycles(search, np.ones(len(search.degree), np.uint8))
+
+
+@given(st.lists(st.integers(0, 60)))
+def test_distinct_values_are_numbered_in_their_order(values: list[int]) -> None:
+    """By a table where they are small, or by sorting."""
+    order = sorted({*values})
+    assert number_distinct(np.array(values, np.int64)).tolist() == [order.index(value) for value in values]

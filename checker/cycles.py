@@ -65,7 +65,7 @@ def _components(graph: ProtocolGraph, group: bytearray) -> list[Component]:
     """The strongly connected components with an edge inside, each within one group, ordered by their first states.
 
     Most graphs have none but states that lead to themselves.  So states without another way on in their group are struck off (group 0)
-    before scipy is asked, the last found first: as few edges lead back, a round or two leave nothing of an acyclic graph.
+    before networkx is asked, the last found first: as few edges lead back, a round or two leave nothing of an acyclic graph.
     """
     loops = [state for state in range(len(group)) if state in graph.targets[graph.out[state] : graph.out[state + 1]]]
     left, worthwhile = list(range(len(group))), True
@@ -88,19 +88,14 @@ def _components(graph: ProtocolGraph, group: bytearray) -> list[Component]:
 
 def _strongly_connected(graph: ProtocolGraph, group: bytearray, states: list[int]) -> list[Component]:
     """The strongly connected components of these states, each within one group."""
-    from scipy.sparse import csr_array  # slow to import, and seldom needed
-    from scipy.sparse.csgraph import connected_components
+    import networkx as nx  # slow to import, and seldom needed
 
-    index = {state: i for i, state in enumerate(states)}
-    out, targets = array("q", [0]), array("q")
+    inside: nx.DiGraph[int] = nx.DiGraph()
+    inside.add_nodes_from(states)
     for state in states:
-        targets.extend(index[target] for target in set(graph.targets[graph.out[state] : graph.out[state + 1]]) if group[target] == group[state])
-        out.append(len(targets))
-    matrix = csr_array((bytearray(b"\1") * len(targets), targets, out), shape=(len(states), len(states)), dtype="int8")
-    members: dict[int, list[int]] = {}
-    for state, label in zip(states, connected_components(matrix, connection="strong")[1].tolist(), strict=True):
-        members.setdefault(label, []).append(state)
-    return [frozenset(component) for component in members.values()]
+        targets = graph.targets[graph.out[state] : graph.out[state + 1]]
+        inside.add_edges_from((state, target) for target in targets if group[target] == group[state])
+    return [frozenset(component) for component in nx.strongly_connected_components(inside)]
 
 
 def _is_fair(graph: ProtocolGraph, component: Component, busy: Callable[[int], frozenset[int]]) -> bool:

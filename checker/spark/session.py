@@ -64,12 +64,13 @@ def spark_session(
         if not submitted and not given.get("spark.submit.pyFiles"):  # else roamcheck may come by Spark, which is after the daemon has begun
             settings.setdefault("spark.python.daemon.module", DAEMON)
         stack.enter_context(environment({"PYSPARK_PYTHON": given.get("spark.pyspark.python", os.environ.get("PYSPARK_PYTHON", sys.executable))}))
-        gateway = None
+        gateway, told = None, {}
         if not submitted:
             gateway = Gateway({**settings, "spark.master": str(chosen)}, scratch, on_loopback(chosen), quick)
             stack.callback(gateway.stop)
-            stack.enter_context(environment(dict(zip(GATEWAY, (str(gateway.port), gateway.secret), strict=True))))
-        session = begin(chosen, settings, name, gateway)
+            told = dict(zip(GATEWAY, (str(gateway.port), gateway.secret), strict=True))
+        with environment(told):  # and not longer: a process that is begun meanwhile would take it for one of spark-submit
+            session = begin(chosen, settings, name, gateway)
         stack.callback(end, session, own=gateway is not None)
         ship_wheels(session, scratch)
         yield session

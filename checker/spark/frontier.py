@@ -77,13 +77,19 @@ class Frontier:
 
     def explore(self, observe: Callable[[Progress], None] | None) -> None:
         """Go on until nothing new is found.  Raises Enough when told to stop earlier, StoreError, CheckpointError."""
+
+        def tell() -> None:
+            if observe is not None:
+                observe(self.progress())
+
         try:
             resumed = self.manifest.open()
             self.resume(resumed) if resumed is not None else self.begin()
             while self.levels[-1]:
                 self.stop_if_enough()
                 self.save()
-                self.cluster.watch(lambda: observe(self.progress()) if observe is not None else None)
+                self.cluster.watch(tell)  # again where the level takes long
+                tell()
                 heed()
                 self.absorb(self.cluster.level(self.job()))
             self.save()

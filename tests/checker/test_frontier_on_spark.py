@@ -23,7 +23,7 @@ from roamcheck.checker.question import question
 from roamcheck.checker.spark import frontier_cycles
 from roamcheck.checker.spark.frontier_jobs import Cluster
 from roamcheck.checker.spark.session import spark_session
-from roamcheck.checker.verdict import CannotBegin, Exploration
+from roamcheck.checker.verdict import Exploration
 from roamcheck.model.interface import Model
 from support.spark_cluster import SMALL, cluster
 from support.spark_cluster import Cluster as Standalone
@@ -115,7 +115,7 @@ def test_a_task_that_always_fails_is_told_in_one_line(session: Any) -> None:
 def test_an_interrupt_keeps_what_is_finished(session: Any, tmp_path: Path) -> None:
     made, want, sent = recipe("free-crash"), tabled.explore(recipe("free-crash")()), []
 
-    def interrupt(progress: Any) -> None:  # it is told from time to time, not of every level
+    def interrupt(progress: Any) -> None:
         if progress.depth >= 4 and not sent:
             sent.append(progress.depth)
             signal.raise_signal(signal.SIGINT)
@@ -224,6 +224,8 @@ def test_with_an_executor_killed(standalone: Standalone, plain: dict[str, Any], 
 
 
 @pytest.mark.slow
-def test_a_cluster_needs_a_folder_that_all_see(standalone: Standalone) -> None:
-    with pytest.raises(CannotBegin, match="need a folder that all of them see: name it with --checkpoint DIR"):
-        spark.explore(recipe("figure-1a")(), where=spark.Where(standalone.master, {"spark.executor.memory": "512m"}))
+def test_a_cluster_needs_a_folder_that_all_see(standalone: Standalone, tmp_path: Path) -> None:
+    process = begun("check", "figure-1a", "--engine", "spark", "--master", standalone.master, *SMALL, cwd=tmp_path)
+    _, error = process.communicate(timeout=300)
+    assert "need a folder that all of them see: name it with --checkpoint DIR" in error
+    assert (process.returncode, [*tmp_path.iterdir()]) == (2, [])

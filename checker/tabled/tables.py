@@ -23,7 +23,7 @@ from .symmetries import Asymmetric, Batches, Footprints, Images, Question
 
 Numbers = Sequence[int]  # a row: the number of each slot's value
 Touched = frozenset[Slot]
-SETTLING = 1  # the view of the thread that settles what a batch leads to
+SETTLING = 1  # the view of a thread that settles batches while another one expands the next
 
 
 class Asked(NamedTuple):

@@ -22,7 +22,7 @@ from roamcheck.checker.files import load_scenario
 from roamcheck.checker.question import question
 from roamcheck.checker.spark import frontier_cycles
 from roamcheck.checker.spark.frontier_jobs import Cluster
-from roamcheck.checker.spark.session import spark_session
+from roamcheck.checker.spark.session import GATEWAY, spark_session
 from roamcheck.checker.verdict import Exploration
 from roamcheck.model.interface import Model
 from support.spark_cluster import SMALL, cluster
@@ -123,8 +123,17 @@ def test_an_interrupt_keeps_what_is_finished(session: Any, tmp_path: Path) -> No
     found = spark.explore(made(), recipe=made, session=session, observe=interrupt, where=spark.Where(partitions=2, folder=tmp_path))
     assert (found.interrupted, found.complete) == (True, False)
     assert sent[0] <= found.counts.depth < want.counts.depth
-    again = spark.explore(made(), recipe=made, session=session, where=spark.Where(partitions=2, folder=tmp_path, resume=True))
+    depths: list[int] = []
+    again = spark.explore(
+        made(), recipe=made, session=session, observe=lambda progress: depths.append(progress.depth),
+        where=spark.Where(partitions=2, folder=tmp_path, resume=True),
+    )  # fmt: skip
     assert told(again) == told(want)
+    assert {*depths} == {*range(found.counts.depth, want.counts.depth + 1)}, "progress is told of every level, however short"
+
+
+def test_a_process_begun_meanwhile_begins_a_spark_of_its_own(session: Any) -> None:
+    assert not {*GATEWAY} & {*os.environ}
 
 
 @pytest.mark.parametrize(
